@@ -9,7 +9,7 @@
 #	make cloud      a small AWS on this machine, to try the EC2 engine without an account; Ctrl-C removes it
 #	make cloud-sweep  every crash point, fault and missing permission on the small AWS, not only a sample
 #	make cluster    a Kubernetes of three nodes on this machine, as root; Ctrl-C removes it
-#	make operators  the long tests on that Kubernetes, with MPI operator, JobSet and Argo
+#	make operators  the long tests on that Kubernetes, with MPI operator, JobSet, Argo and Kueue
 #	make frameworks  wheels of JAX, TensorFlow, MXNet, Paddle, mpi4py, PyTorch 2, Horovod: two nodes of each train
 #	make export-check  TensorBoard and MLflow from PyPI read what 'regatta export' writes
 #	make sim        [SEEDS=1000000] histories full of faults; what holds in all of them

@@ -329,7 +329,7 @@ enum event_kind {
 	EV_TICK,
 	EV_CANCEL, /* hurry, renews; text: the cause of the run's end */
 	EV_RESIZE, /* index: role; want; text: the cause */
-	/* index, asked, outcome, attempt, identity_checked, ended, err_kind, text: id or error */
+	/* index, asked, outcome, attempt, identity_checked, ended, queued, err_kind, text: id or error */
 	EV_RES_ANSWER,
 	/* index, text: identity and, after a space, why, err_kind; one of the machines of the resource is gone */
 	EV_RES_MEMBER,
@@ -393,6 +393,7 @@ struct event {
 	/* "absent": the provider shows the resource as ended; text and err_kind say why.  EV_NODE_SEEN: the job
 	 * has ended. */
 	bool ended;
+	bool queued; /* an answer "held": its machines have not had their turn, which is nobody's delay */
 	enum err_kind err_kind;
 	uint64_t seed;
 	struct exit_info exit;

@@ -39,6 +39,8 @@ void run_maybe_advance(struct step *s);
 void run_go(struct step *s);
 /* A node has said its first word. */
 void run_heard(struct step *s);
+/* The machines of a resource wait for their turn. */
+void run_queued(struct step *s);
 /* The node's machine exists, but has not spoken in time: the run fails.  console: what it shows, or "". */
 void run_unheard(struct step *s, int rank, const char *console);
 void run_open_gates(struct step *s);

@@ -533,6 +533,8 @@ static void alive(struct step *s, int index, const struct event *ev)
 		forget_trouble(s, index);
 	note_wait(s, index, ev);
 	go_on(s, index, ev);
+	if (ev->queued)
+		run_queued(s);
 	int rank = unheard_node(r, index);
 
 	if (rank < 0)

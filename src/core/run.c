@@ -133,6 +133,16 @@ void run_heard(struct step *s)
 		gather(s);
 }
 
+/* A gang of which nobody has had a turn has all its time; a part of one does not wait for ever for the rest. */
+void run_queued(struct step *s)
+{
+	const struct core_run *r = s->r;
+	bool nobody = r->node_count[NODE_WANTED] + r->node_count[NODE_LAUNCHING] == r->plan->crew.n;
+
+	if (is_booting(r) && nobody && !run_stopping(r))
+		gather(s);
+}
+
 void run_go(struct step *s)
 {
 	phase_until(s, RUN_RUNNING, runtime_left(s));

@@ -114,6 +114,8 @@ struct driver_row {
 	/* out, with OUTCOME_ABSENT: the provider shows the resource as ended, which proves more than that
 	 * it shows nothing; err says why, ERR_PREEMPTED if the provider took it back */
 	bool ended;
+	/* out, of observe, with OUTCOME_HELD: the machines wait for their turn in a queue of the provider's */
+	bool queued;
 	enum outcome outcome; /* out, only of the *_many functions */
 	struct err err;
 };

@@ -223,6 +223,7 @@ static void tell_outcome(const struct driver_call *c, size_t i)
 		.outcome = row->outcome,
 		.identity_checked = row->identity_checked,
 		.ended = row->ended,
+		.queued = row->queued,
 		.err_kind = row->err.kind,
 	};
 

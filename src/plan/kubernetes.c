@@ -11,7 +11,7 @@
  *
  * and with master = "auto" those of a master in the cluster (kubernetes_master.c), which has the run after the
  * client made it: kube.account, kube.role, kube.binding, kube.claim, kube.program, kube.master.  Then the facts have
- * at: "client" before the run is handed over, adopted: [{name, id, age_ms}] there; storage_class, if the cluster
+ * workloads: what its account may do with Kueue's; at: "client" before the run is handed over, adopted: [{name, id, age_ms}] there; storage_class, if the cluster
  * has one by default.
  */
 #include "plan/kubernetes.h"

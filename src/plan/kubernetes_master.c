@@ -88,6 +88,19 @@ static void add_operator_rules(const struct kube_render *r, struct doc *list)
 					  of)));
 }
 
+/* Of Kueue's Workloads, as far as the user has it: nobody can give more than that. */
+static void add_queue_rule(const struct kube_render *r, struct doc *list)
+{
+	struct doc *rule =
+		parsed(r, "{\"apiGroups\":[\"kueue.x-k8s.io\"],\"resources\":[\"workloads\"]}");
+	const struct doc *verbs = r->facts ? doc_array(r->facts, "workloads") : NULL;
+
+	if (!r->t->queue || !verbs)
+		return;
+	put(r, rule, "verbs", doc_copy(r->a, verbs));
+	doc_append(r->a, list, rule);
+}
+
 struct doc *kube_role_object(const struct kube_render *r)
 {
 	static const struct {
@@ -123,6 +136,7 @@ struct doc *kube_role_object(const struct kube_render *r)
 		add_operator_rules(r, list);
 	else
 		doc_append(r->a, list, own_secrets(r));
+	add_queue_rule(r, list);
 	put(r, d, "rules", list);
 	return d;
 }

@@ -25,9 +25,8 @@ Operator = collections.namedtuple("Operator", "module version package manifests 
 READY_SECONDS = 180
 
 
-def drop(kind, name):
-    return {"target": {"kind": kind, "name": name},
-            "patch": f"$patch: delete\napiVersion: apiextensions.k8s.io/v1\nkind: {kind}\nmetadata:\n  name: {name}\n"}
+def drop(kind, name, version="apiextensions.k8s.io/v1"):
+    return {"target": {"kind": kind, "name": name}, "patch": f"$patch: delete\napiVersion: {version}\nkind: {kind}\nmetadata:\n  name: {name}\n"}
 
 
 def change_deployment(*operations):
@@ -72,7 +71,19 @@ OPERATORS = {
                            ("add", "/spec/template/spec/securityContext/runAsUser", 8737))],
         more=("./cmd/argoexec",),
         copies=(("workflow/executor/osspecific/signal_darwin.go", "workflow/executor/osspecific/signal_linux.go"),), place="argo"),
+    # Without its own API server, for which the cluster would need another certificate.
+    "kueue": Operator(
+        "sigs.k8s.io/kueue", "v0.14.0", "./cmd/kueue", "config", "default", None, "kueue-system", "kueue-controller-manager",
+        "kueue-webhook-server-cert", "kueue-ca",
+        [drop("APIService", "v1beta1.visibility.kueue.x-k8s.io", "apiregistration.k8s.io/v1"),
+         change_deployment(("replace", f"{CONTAINER}/image", f"{images.REGISTRY}/kueue:1"),
+                           ("add", f"{CONTAINER}/args/-", "--feature-gates=VisibilityOnDemand=false"),
+                           ("replace", f"{CONTAINER}/command", ["/manager"]),
+                           ("replace", f"{CONTAINER}/imagePullPolicy", "IfNotPresent"),
+                           ("add", "/spec/template/spec/securityContext/runAsUser", 65532), QUICK_PROBE)]),
 }
+# Whose webhooks have a certificate.
+WEBHOOK_SERVICES = {"training-operator": "training-operator", "jobset": "jobset-webhook-service", "kueue": "kueue-webhook-service"}
 
 
 def kustomization(name, operator):
@@ -139,8 +150,7 @@ def install(cluster, name):
     things = [{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": operator.namespace}}]
     if operator.secret:
         # Before the operator: one that finds none makes its own, and what changes then is mounted a minute later.
-        service = {"training-operator": "training-operator", "jobset": "jobset-webhook-service"}[name]
-        things.append(certificates(operator, f"{service}.{operator.namespace}.svc"))
+        things.append(certificates(operator, f"{WEBHOOK_SERVICES[name]}.{operator.namespace}.svc"))
     for thing in things:
         cluster.kubectl("apply", "--server-side", "--field-manager=bench", "-f", "-", input=json.dumps(thing))
     cluster.kubectl("apply", "--server-side", "-k", made / "bench")

@@ -6,6 +6,7 @@ import pytest
 from . import images
 from .cluster import wait_for
 from .conftest import User
+from .test_agentless import plain
 from .test_operators import KINDS
 from .test_tools import ROLE, doctor
 
@@ -115,6 +116,12 @@ def test_an_operator_that_is_missing_is_named(user, namespace):
                    "[roles.launcher]\n[roles.worker]\ncount = 2\n")
     done = user("run", job, code=3)
     assert "the cluster has no MPIJob: install Kubeflow's mpi-operator" in done.stderr
+    namespace.nothing_left()
+
+
+def test_a_queue_without_kueue_is_refused(user, namespace):
+    done = user("run", user.job(plain(["true"], table="queue = \"team\"")), code=3)
+    assert "the cluster has no Kueue, in whose queue 'team' the run is to wait" in done.stderr
     namespace.nothing_left()
 
 

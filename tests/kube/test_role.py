@@ -159,6 +159,7 @@ def test_each_line_of_the_role_is_needed(cluster, training_operator, tmp_path):
             return f"{line}: {e!r}"
         finally:
             case.close()
+    lines = sorted(line for line in permissions(ROLE) if line[0] != "kueue.x-k8s.io")  # test_kueue.py
     with concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:
-        wrong = [why for why in pool.map(lambda each: try_without(*each), enumerate(sorted(permissions(ROLE)))) if why]
+        wrong = [why for why in pool.map(lambda each: try_without(*each), enumerate(lines)) if why]
     assert not wrong, "\n".join(wrong)

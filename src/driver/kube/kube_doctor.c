@@ -125,23 +125,12 @@ struct missing {
 static int ask_one(struct kube_checkup *d, const struct need *n, const char *verb,
 		   struct buf *missing, struct err *err)
 {
-	const struct kube_call c = {
-		.method = "POST",
-		.path = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews",
-		.what = "ask for permissions",
-		.body = arena_printf(
-			d->a,
-			"{\"apiVersion\":\"authorization.k8s.io/v1\",\"kind\":\"SelfSubjectAccessReview\","
-			"\"spec\":{\"resourceAttributes\":{\"namespace\":\"%s\",\"group\":\"%s\","
-			"\"resource\":\"%s\",\"subresource\":\"%s\",\"verb\":\"%s\"}}}",
-			d->x.namespace, n->group, n->resource, n->part, verb),
-		.deadline = &d->d,
-	};
-	struct doc *answer = NULL;
+	const struct kube_right right = {d->x.namespace, n->group, n->resource, n->part, verb};
+	bool allowed = false;
 
-	if (kube_ask(d->k, &c, d->a, &answer, NULL, err) < 0)
+	if (kube_may(d->k, &right, &d->d, d->a, &allowed, err) < 0)
 		return -1;
-	if (!doc_bool(doc_table(answer, "status"), "allowed", false))
+	if (!allowed)
 		add_word(missing, arena_printf(d->a, "%s %s%s%s", verb, n->resource,
 					       *n->part ? "/" : "", n->part));
 	return 0;
@@ -334,16 +323,18 @@ struct operators_told {
 	struct buf kinds, missing;
 };
 
-/* A run with `as` needs these for the operator's object. */
+/* A run with `as` needs these for the operator's object; one with `queue` for Kueue's words about it. */
 static int ask_operator(struct kube_checkup *d, const char *version, const char *resource,
 			struct buf *missing, struct err *err)
 {
-	static const char *const verbs[] = {"create", "get", "patch", "delete"};
+	static const char *const all[] = {"create", "get", "patch", "delete", NULL};
+	static const char *const of_queue[] = {"list", "patch", NULL};
+	const char *const *verbs = strcmp(resource, "workloads") == 0 ? of_queue : all;
 	struct str rest = str_from(version);
 	const struct need n = {
 		.group = arena_str(d->a, str_cut(&rest, '/')).p, .resource = resource, .part = ""};
 
-	for (size_t i = 0; i < sizeof(verbs) / sizeof(verbs[0]); i++)
+	for (size_t i = 0; verbs[i]; i++)
 		if (ask_one(d, &n, verbs[i], missing, err) < 0)
 			return -1;
 	return 0;
@@ -397,7 +388,8 @@ static void check_operators(struct kube_checkup *d)
 		add_unknown(d, "operators", &err);
 	else if (t.missing.n > 0)
 		add(d, "operators", CHECK_WARNING,
-		    arena_printf(d->a, "%s; missing for runs as these: %s", t.kinds.p, t.missing.p),
+		    arena_printf(d->a, "%s; missing for runs with these: %s", t.kinds.p,
+				 t.missing.p),
 		    "have a Role with these bound to you (docs/kubernetes.md)");
 	else
 		add(d, "operators", CHECK_FINE, t.kinds.n ? t.kinds.p : "none", NULL);

@@ -18,6 +18,7 @@
 #include "driver/kube/kube_kind.h"
 #include "driver/kube/kube_log.h"
 #include "driver/kube/kube_pods.h"
+#include "driver/kube/kube_queue.h"
 #include "driver/kube/kube_wait.h"
 #include "driver/kube/object.h"
 #include "fmt/doc.h"
@@ -197,6 +198,13 @@ static enum outcome do_observe(struct kube_work *w)
 /* A Job that is suspended ends its pods; those that have ended stay. */
 static enum outcome do_stop(struct kube_work *w)
 {
+	struct doc *job = NULL;
+	enum outcome o = kube_object_find(w, w->object, w->row->id, KUBE_EXTEND, &job);
+
+	if (o != OUTCOME_DONE)
+		return o;
+	if (kube_queue_has(job))
+		return kube_queue_stop(w, job);
 	return kube_object_patch(w, "suspend a Job", "{\"spec\":{\"suspend\":true}}", KUBE_EXTEND);
 }
 

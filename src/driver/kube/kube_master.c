@@ -18,6 +18,7 @@
 #include "driver/kube/kube_gc.h"
 #include "driver/kube/kube_kind.h"
 #include "driver/kube/kube_pods.h"
+#include "driver/kube/kube_queue.h"
 #include "driver/kube/kube_way.h"
 #include "driver/kube/object.h"
 #include "driver/master_identity.h"
@@ -286,6 +287,8 @@ static enum outcome judge_waiting(struct kube_work *w, const struct doc *job, st
 {
 	struct err said = {0};
 
+	if (doc_bool(doc_table(job, "spec"), "suspend", false))
+		return kube_queue_judge(w, job);
 	if (p->n == 0 || (p->waits_uid[0] && p->waits.kind == ERR_NONE))
 		events_last_warning(w, p->n == 0 ? kube_meta(job, "uid") : p->waits_uid, &said);
 	if (said.kind == ERR_QUOTA || said.kind == ERR_DENIED || said.kind == ERR_INVALID)

@@ -13,6 +13,7 @@
 #include "driver/kube/kube_kind.h"
 #include "driver/kube/kube_log.h"
 #include "driver/kube/kube_pods.h"
+#include "driver/kube/kube_queue.h"
 #include "driver/kube/kube_wait.h"
 #include "driver/kube/object.h"
 #include "fmt/doc.h"
@@ -102,6 +103,13 @@ static enum outcome do_observe(struct kube_work *w)
 /* If the operator calls the job finished, its pods that run are cleaned up; if not, it is suspended. */
 static enum outcome do_stop(struct kube_work *w)
 {
+	struct doc *object = NULL;
+	enum outcome o = kube_object_find(w, w->object, w->row->id, KUBE_EXTEND, &object);
+
+	if (o != OUTCOME_DONE)
+		return o;
+	if (kube_queue_has(object))
+		return kube_queue_stop(w, object);
 	return kube_object_patch(
 		w, "suspend the operator's object",
 		is_jobset(w) ? "{\"spec\":{\"suspend\":true}}"

@@ -16,6 +16,7 @@
 #include "fmt/doc.h"
 
 #define RESOLVE_MS 60000
+#define KUEUE "kueue.x-k8s.io"
 #define LEAST_MINOR 29 /* of version 1: backoffLimitPerIndex */
 
 static const char *option(const struct resolve_input *in, const char *key)
@@ -85,6 +86,63 @@ int kube_check_namespace(struct kube_client *k, const struct kube_access *x,
 			"another one",
 			x->namespace, x->namespace);
 	return -1;
+}
+
+int kube_may(struct kube_client *k, const struct kube_right *right, const struct deadline *d,
+	     struct arena *a, bool *ret, struct err *err)
+{
+	const struct kube_call c = {
+		.method = "POST",
+		.path = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews",
+		.what = "ask for permissions",
+		.body = arena_printf(
+			a,
+			"{\"apiVersion\":\"authorization.k8s.io/v1\",\"kind\":\"SelfSubjectAccessReview\","
+			"\"spec\":{\"resourceAttributes\":{\"namespace\":\"%s\",\"group\":\"%s\","
+			"\"resource\":\"%s\",\"subresource\":\"%s\",\"verb\":\"%s\"}}}",
+			right->namespace, right->group, right->resource, right->part, right->verb),
+		.deadline = d,
+	};
+	struct doc *answer = NULL;
+
+	if (kube_ask(k, &c, a, &answer, NULL, err) < 0)
+		return -1;
+	*ret = doc_bool(doc_table(answer, "status"), "allowed", false);
+	return 0;
+}
+
+/* A master in the cluster looks at the queue as far as the user may, who cannot give it more. */
+static int check_queue(const struct resolve_input *in, struct kube_client *k, const char *namespace,
+		       const struct deadline *d, struct arena *a, struct doc *facts,
+		       struct err *err)
+{
+	static const char *const verbs[] = {"list", "patch"};
+	const struct kube_call c = {
+		.method = "GET", .path = "/apis/" KUEUE, .what = "look for Kueue", .deadline = d};
+	struct doc *may = doc_new(a, DOC_ARRAY);
+	bool allowed = false;
+	int status;
+
+	if (!option(in, "queue"))
+		return 0;
+	if (kube_ask(k, &c, a, NULL, &status, err) < 0)
+		return status != 404
+			       ? -1
+			       : err_set(err, ERR_NOT_FOUND,
+					 "the cluster has no Kueue, in whose queue '%s' the run "
+					 "is to wait: install it, or leave out queue",
+					 option(in, "queue"));
+	for (size_t i = 0; i < sizeof(verbs) / sizeof(verbs[0]); i++) {
+		const struct kube_right right = {namespace, KUEUE, "workloads", "", verbs[i]};
+
+		if (kube_may(k, &right, d, a, &allowed, err) < 0)
+			return -1;
+		if (allowed)
+			doc_append(a, may, doc_new_str(a, str_from(verbs[i])));
+	}
+	if (may->array.n)
+		doc_set(a, facts, STR("workloads"), may);
+	return 0;
 }
 
 /* Does the cluster know the operator's kind? */
@@ -181,7 +239,8 @@ static int resolve(const struct resolve_input *in, struct arena *a, struct doc *
 
 	if (check_options(in, err) < 0 || find_access(in, &d, a, &x, err) < 0 ||
 	    kube_open(&x, &k, err) < 0 || kube_ask_version(k, &d, a, &version, err) < 0 ||
-	    kube_check_namespace(k, &x, &d, a, err) < 0 || check_kind(in, k, &d, a, err) < 0)
+	    kube_check_namespace(k, &x, &d, a, err) < 0 || check_kind(in, k, &d, a, err) < 0 ||
+	    check_queue(in, k, x.namespace, &d, a, facts, err) < 0)
 		return -1;
 	put(a, facts, "version", version);
 	put(a, facts, "server", x.server);

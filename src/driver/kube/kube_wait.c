@@ -7,6 +7,7 @@
 #include "driver/kube/kube_events.h"
 #include "driver/kube/kube_kind.h"
 #include "driver/kube/kube_pods.h"
+#include "driver/kube/kube_queue.h"
 #include "driver/kube/object.h"
 #include "fmt/doc.h"
 
@@ -54,6 +55,8 @@ enum outcome kube_judge_awaited(struct kube_work *w, const struct doc *object,
 {
 	struct err said = {0};
 
+	if (wanted.suspended) /* its pods are on their way out */
+		return kube_queue_judge(w, object);
 	if (sum->stuck.kind != ERR_NONE)
 		return kube_given_up(w, &sum->stuck);
 	if (sum->ended_unknown > 0 &&
@@ -64,7 +67,7 @@ enum outcome kube_judge_awaited(struct kube_work *w, const struct doc *object,
 		add_log(w, sum->ended_name, &sum->ended);
 		return kube_given_up(w, &sum->ended);
 	}
-	if (sum->n < wanted.n && !wanted.suspended) {
+	if (sum->n < wanted.n) {
 		events_last_warning(w, kube_meta(object, "uid"), &said);
 		if (said.kind == ERR_NONE && wanted.by_jobs)
 			events_last_of_its_jobs(w, &said);

@@ -32,6 +32,7 @@ static const struct {
 	{"Service", "services"},
 	{"ServiceAccount", "serviceaccounts"},
 	{"TFJob", "tfjobs"},
+	{"Workload", "workloads"},
 	{"XGBoostJob", "xgboostjobs"},
 };
 

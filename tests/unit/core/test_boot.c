@@ -38,7 +38,8 @@ static void wait_in_vain(struct fixture *f)
 	tick_at(f, over);
 }
 
-static void observed(struct fixture *f, int index, enum outcome outcome, const char *text)
+static struct event observation(const struct fixture *f, int index, enum outcome outcome,
+				const char *text)
 {
 	struct event ev = {.kind = EV_RES_ANSWER,
 			   .index = index,
@@ -49,6 +50,20 @@ static void observed(struct fixture *f, int index, enum outcome outcome, const c
 			   .identity_checked = true};
 
 	snprintf(ev.text, sizeof(ev.text), "%s", text);
+	return ev;
+}
+
+static void observed(struct fixture *f, int index, enum outcome outcome, const char *text)
+{
+	run_give(f, observation(f, index, outcome, text));
+}
+
+/* A look at a machine that has not had its turn. */
+static void queued(struct fixture *f, int index)
+{
+	struct event ev = observation(f, index, OUTCOME_HELD, "in queue team: no room");
+
+	ev.queued = true;
 	run_give(f, ev);
 }
 
@@ -209,6 +224,38 @@ static void a_master_that_was_restarted_asks_for_the_console_again(void **state)
 	run_close(f);
 }
 
+static void a_gang_that_waits_for_its_turn_has_all_its_time_afterwards(void **state)
+{
+	struct fixture *f = booting();
+
+	(void)state;
+	for (int day = 0; day < 3; day++) {
+		wait_in_vain(f);
+		queued(f, 0);
+		assert_int_equal(f->r->verdict, VERDICT_NONE);
+		assert_string_equal(f->r->resources[0].why, "in queue team: no room");
+	}
+	assert_int_equal(f->r->deadline_ms, f->now + BOOT_MS);
+	node_say(f, 0, EV_NODE_HELLO);
+	node_say(f, 1, EV_NODE_HELLO);
+	assert_int_equal(f->r->deadline_ms, f->now + GATHER_MS);
+	run_close(f);
+}
+
+/* It holds what others wait for. */
+static void a_part_of_a_gang_does_not_wait_without_end_for_the_turn_of_the_rest(void **state)
+{
+	struct fixture *f = booting();
+
+	(void)state;
+	node_say(f, 0, EV_NODE_HELLO);
+	wait_in_vain(f);
+	queued(f, 1);
+	assert_int_equal(f->r->verdict, VERDICT_FAILED);
+	assert_non_null(strstr(f->r->cause.text, "in queue team: no room"));
+	run_close(f);
+}
+
 static void other_engines_have_only_their_gather_time(void **state)
 {
 	struct fixture *f =
@@ -232,6 +279,9 @@ int main(void)
 		cmocka_unit_test(a_console_that_does_not_come_is_given_up),
 		cmocka_unit_test(a_machine_that_speaks_while_its_console_is_asked_for_is_taken),
 		cmocka_unit_test(a_master_that_was_restarted_asks_for_the_console_again),
+		cmocka_unit_test(a_gang_that_waits_for_its_turn_has_all_its_time_afterwards),
+		cmocka_unit_test(
+			a_part_of_a_gang_does_not_wait_without_end_for_the_turn_of_the_rest),
 		cmocka_unit_test(other_engines_have_only_their_gather_time),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

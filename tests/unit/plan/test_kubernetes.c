@@ -446,6 +446,31 @@ static void the_masters_account_has_what_an_operators_object_needs_and_no_more(v
 	assert_int_equal(p.crew.n, 1);
 }
 
+static void the_masters_account_sees_of_its_queue_what_its_user_sees(void **state)
+{
+	static const char *const jobs[] = {APART TABLE "queue = 'team'\n",
+					   APART TABLE "queue = 'team'\nas = 'tfjob'\n"};
+	const char *facts = "{\"at\":\"client\",\"workloads\":[\"list\"]," BINARY "}";
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(jobs) / sizeof(jobs[0]); i++) {
+		struct plan p = plan_with(jobs[i], facts);
+		const struct doc *rule =
+			rule_for(doc_array(spec_of(&p, "kube.role", "role"), "rules"),
+				 "\"workloads\"", "list");
+
+		expect(rule, "apiGroups", "[\"kueue.x-k8s.io\"]");
+		expect(rule, "verbs", "[\"list\"]");
+		p = plan_with(jobs[i], CLIENT);
+		assert_null(rule_for(doc_array(spec_of(&p, "kube.role", "role"), "rules"),
+				     "\"workloads\"", ""));
+	}
+	struct plan p = plan_with(APART TABLE, facts);
+
+	assert_null(rule_for(doc_array(spec_of(&p, "kube.role", "role"), "rules"), "\"workloads\"",
+			     ""));
+}
+
 static void the_masters_pod_has_the_program_in_parts_or_from_an_image(void **state)
 {
 	struct plan p = plan_with(APART TABLE, CLIENT);
@@ -535,6 +560,7 @@ int main(void)
 		T(the_master_finds_what_the_client_made_and_makes_the_rest),
 		T(the_masters_account_reaches_no_secret_of_others),
 		T(the_masters_account_has_what_an_operators_object_needs_and_no_more),
+		T(the_masters_account_sees_of_its_queue_what_its_user_sees),
 		T(the_masters_pod_has_the_program_in_parts_or_from_an_image),
 		T(the_master_has_a_disk_of_its_own_where_the_cluster_makes_one),
 		T(a_master_that_nobody_deletes_ends_after_its_results_were_kept),

@@ -118,9 +118,31 @@ static void a_job_is_suspended_so_that_its_pods_end(void **state)
 	struct rig *r = *state;
 
 	job_row(r);
+	rig_expect(r, "GET " JOBS "/r1-w ", 200, OURS);
 	rig_expect(r, "PATCH " JOBS "/r1-w?fieldManager=regatta ", 200, "{}");
 	assert_int_equal(kube_job_driver.stop(&r->row), OUTCOME_DONE);
-	assert_string_equal(r->fake.asked[0].body, "{\"spec\":{\"suspend\":true}}");
+	assert_string_equal(r->fake.asked[1].body, "{\"spec\":{\"suspend\":true}}");
+	rig_done(r);
+}
+
+#define QUEUED "{\"metadata\":{\"uid\":\"u1\",\"labels\":{\"kueue.x-k8s.io/queue-name\":\"team\"}}}"
+#define WORKLOADS "/prefix/apis/kueue.x-k8s.io/v1beta1/namespaces/n/workloads"
+
+static void kueue_is_told_to_end_what_it_would_resume(void **state)
+{
+	struct rig *r = *state;
+
+	job_row(r);
+	rig_expect(r, "GET " JOBS "/r1-w ", 200, QUEUED);
+	rig_expect(r, "GET " WORKLOADS "?limit=100&labelSelector=kueue.x-k8s.io%2Fjob-uid%3Du1 ",
+		   200, "{\"items\":[{\"metadata\":{\"name\":\"wl\"}}]}");
+	rig_expect(r, "PATCH " WORKLOADS "/wl?fieldManager=regatta ", 200, "{}");
+	assert_int_equal(kube_job_driver.stop(&r->row), OUTCOME_DONE);
+	assert_string_equal(r->fake.asked[2].body, "{\"spec\":{\"active\":false}}");
+	rig_expect(r, "GET " JOBS "/r1-w ", 200, QUEUED);
+	rig_expect(r, "GET " WORKLOADS "?", 403, STATUS("you cannot list workloads"));
+	assert_int_equal(kube_job_driver.stop(&r->row), OUTCOME_UNSURE);
+	assert_non_null(strstr(r->row.err.msg, "cannot list workloads"));
 	rig_done(r);
 }
 
@@ -214,6 +236,7 @@ int main(void)
 		rig_test(
 			a_pod_on_a_node_that_does_not_answer_is_gone_though_its_container_seems_to_run),
 		rig_test(a_job_is_suspended_so_that_its_pods_end),
+		rig_test(kueue_is_told_to_end_what_it_would_resume),
 		rig_test(a_log_goes_on_in_the_next_answer_and_for_the_next_master),
 		rig_test(an_answer_that_is_cut_or_is_no_log_is_not_the_end_of_it),
 	};

@@ -66,7 +66,11 @@ static void expect_operators(struct rig *r, int no)
 		rig_expect(r, REVIEW, 201, i == no ? NO : YES);
 	rig_expect(r, "GET /prefix/apis/kubeflow.org/v2beta1 ", 404, STATUS("none"));
 	rig_expect(r, "GET /prefix/apis/jobset.x-k8s.io/v1alpha2 ", 404, STATUS("none"));
-	rig_expect(r, "GET /prefix/apis/kueue.x-k8s.io/v1beta1 ", 404, STATUS("none"));
+	rig_expect(r, "GET /prefix/apis/kueue.x-k8s.io/v1beta1 ", 200,
+		   "{\"resources\":[{\"name\":\"localqueues\",\"kind\":\"LocalQueue\"},"
+		   "{\"name\":\"workloads\",\"kind\":\"Workload\"}]}");
+	for (int i = 0; i < 2; i++) /* list and patch */
+		rig_expect(r, REVIEW, 201, no >= 0 ? NO : YES);
 }
 
 static void a_cluster_that_has_everything_is_fine(void **state)
@@ -97,7 +101,7 @@ static void a_cluster_that_has_everything_is_fine(void **state)
 	assert_check(&d, "quota", CHECK_FINE, "q: 2 of 9 pods");
 	assert_check(&d, "gpus", CHECK_FINE, "6 nvidia.com/gpu on 3 nodes");
 	assert_check(&d, "storage", CHECK_FINE, "a (default), b");
-	assert_check(&d, "operators", CHECK_FINE, "PyTorchJob, TFJob");
+	assert_check(&d, "operators", CHECK_FINE, "PyTorchJob, TFJob, LocalQueue, Workload");
 	assert_int_equal(d.n, 8);
 	/* the namespace and the verb are what the drivers use */
 	assert_non_null(strstr(r->fake.asked[2].body,
@@ -172,7 +176,8 @@ static void what_only_an_operators_object_needs_does_not_stop_a_run(void **state
 	rig_done(r);
 	assert_check(&d, "permissions", CHECK_FINE, "all that runs and gc need");
 	assert_check(&d, "operators", CHECK_WARNING,
-		     "PyTorchJob, TFJob; missing for runs as these: patch pytorchjobs");
+		     "PyTorchJob, TFJob, LocalQueue, Workload; missing for runs with these: patch "
+		     "pytorchjobs, list workloads, patch workloads");
 	assert_non_null(strstr(r->fake.asked[2 + REVIEWS + 4].body,
 			       "\"group\":\"kubeflow.org\",\"resource\":\"pytorchjobs\","
 			       "\"subresource\":\"\",\"verb\":\"create\"}"));

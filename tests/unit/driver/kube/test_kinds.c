@@ -423,15 +423,95 @@ static void a_quota_that_lets_in_a_part_of_the_pods_ends_the_wait_for_the_rest(v
 	rig_done(r);
 }
 
+#define QUEUED                                                                                     \
+	"{\"metadata\":{\"uid\":\"u1\",\"labels\":{\"kueue.x-k8s.io/queue-name\":\"team\"}},"      \
+	"\"spec\":{\"completions\":2,\"suspend\":true}}"
+#define WORKLOADS                                                                                  \
+	"GET /prefix/apis/kueue.x-k8s.io/v1beta1/namespaces/n/workloads?limit=100&labelSelector="  \
+	"kueue.x-k8s.io%2Fjob-uid%3Du1 "
+#define WORKLOAD(conditions)                                                                       \
+	"{\"items\":[{\"metadata\":{\"name\":\"wl\"},\"status\":{\"conditions\":[" conditions      \
+	"]}}]}"
+#define CONDITION(type, status, reason, message)                                                   \
+	"{\"type\":\"" type "\",\"status\":\"" status "\",\"reason\":\"" reason                    \
+	"\",\"message\":\"" message "\"}"
+
 static void pods_of_a_job_that_waits_in_a_queue_are_not_missed(void **state)
+{
+	static const struct {
+		int status;
+		const char *workloads, *words;
+	} cases[] = {
+		{200, WORKLOAD(CONDITION("QuotaReserved", "False", "Pending", "no room for 2 cpu")),
+		 "in queue team: no room for 2 cpu"},
+		{200,
+		 WORKLOAD(CONDITION("QuotaReserved", "True", "QuotaReserved", "in x") "," CONDITION(
+			 "Admitted", "False", "NoChecks", "a check is pending")),
+		 "in queue team: a check is pending"},
+		{200, "{\"items\":[]}", "in queue team: Kueue has not looked at it yet"},
+		{403,
+		 STATUS("workloads is forbidden: User \\\"u\\\" cannot list resource workloads"),
+		 "in queue team: why is not known: list workloads: User \"u\" cannot list resource "
+		 "workloads"},
+	};
+	struct rig *r = *state;
+
+	job_row(r);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		rig_expect(r, "GET " JOBS "/r1-w ", 200, QUEUED);
+		rig_expect(r, PODS, 200, "{\"items\":[]}");
+		rig_expect(r, WORKLOADS, cases[i].status, cases[i].workloads);
+		assert_int_equal(kube_job_driver.observe(&r->row), OUTCOME_HELD);
+		assert_true(r->row.queued);
+		assert_int_equal(r->row.err.kind, ERR_CAPACITY);
+		assert_string_equal(r->row.err.msg, cases[i].words);
+	}
+	/* Somebody else has suspended it. */
+	rig_expect(r, "GET " JOBS "/r1-w ", 200,
+		   "{\"metadata\":{\"uid\":\"u1\"},\"spec\":{\"suspend\":true}}");
+	rig_expect(r, PODS, 200, "{\"items\":[]}");
+	assert_int_equal(kube_job_driver.observe(&r->row), OUTCOME_HELD);
+	assert_string_equal(r->row.err.msg, "it is suspended");
+	rig_done(r);
+}
+
+static void a_queue_that_is_not_there_ends_the_wait(void **state)
 {
 	struct rig *r = *state;
 
 	job_row(r);
-	rig_expect(r, "GET " JOBS "/r1-w ", 200,
-		   "{\"metadata\":{\"uid\":\"u1\"},\"spec\":{\"completions\":2,\"suspend\":true}}");
+	rig_expect(r, "GET " JOBS "/r1-w ", 200, QUEUED);
 	rig_expect(r, PODS, 200, "{\"items\":[]}");
-	assert_int_equal(kube_job_driver.observe(&r->row), OUTCOME_DONE);
+	rig_expect(r, WORKLOADS, 200,
+		   WORKLOAD(CONDITION("QuotaReserved", "False", "Inadmissible",
+				      "LocalQueue team doesn't exist")));
+	assert_int_equal(kube_job_driver.observe(&r->row), OUTCOME_ABSENT);
+	assert_true(r->row.ended && !r->row.queued);
+	assert_int_equal(r->row.err.kind, ERR_NOT_FOUND);
+	assert_string_equal(r->row.err.msg, "in queue team: LocalQueue team doesn't exist");
+	rig_done(r);
+}
+
+static void pods_whose_place_a_queue_gives_to_others_say_so(void **state)
+{
+	struct rig *r = *state;
+
+	job_row(r);
+	r->row.nmembers = 1;
+	r->members[0] = (struct driver_member){.identity = "a"};
+	rig_expect(r, "GET " JOBS "/r1-w ", 200, QUEUED);
+	rig_expect(r, PODS, 200,
+		   "{\"items\":[{\"metadata\":{\"uid\":\"a\"},\"status\":{\"phase\":\"Failed\"}},"
+		   "{\"metadata\":{\"uid\":\"b\"},\"status\":{\"phase\":\"Failed\"}}]}");
+	rig_expect(
+		r, WORKLOADS, 200,
+		WORKLOAD(CONDITION("QuotaReserved", "False", "Pending", "Preempted") "," CONDITION(
+			"Evicted", "True", "Preempted", "for another")));
+	assert_int_equal(kube_job_driver.observe(&r->row), OUTCOME_HELD);
+	assert_true(r->members[0].gone);
+	assert_int_equal(r->members[0].why.kind, ERR_PREEMPTED);
+	assert_string_equal(r->members[0].why.msg,
+			    "Kueue has taken its place: Preempted: for another");
 	rig_done(r);
 }
 
@@ -516,6 +596,8 @@ int main(void)
 		rig_test(a_quota_keeps_pods_from_being_made),
 		rig_test(a_quota_that_lets_in_a_part_of_the_pods_ends_the_wait_for_the_rest),
 		rig_test(pods_of_a_job_that_waits_in_a_queue_are_not_missed),
+		rig_test(a_queue_that_is_not_there_ends_the_wait),
+		rig_test(pods_whose_place_a_queue_gives_to_others_say_so),
 		rig_test(what_a_pod_waits_for_is_said),
 		rig_test(a_job_that_cannot_be_looked_at_is_not_gone),
 		rig_test(more_time_counts_from_the_creation),

@@ -154,18 +154,21 @@ static void a_stop_spares_the_pods_that_have_ended(void **state)
 	struct rig *r = *state;
 
 	operator_row(r);
+	rig_expect(r, "GET " JOBS "/r1 ", 200, OURS(""));
 	rig_expect(r, "PATCH " JOBS "/r1?fieldManager=regatta ", 200, "{}");
 	assert_int_equal(kube_operator_driver.stop(&r->row), OUTCOME_DONE);
 	assert_string_equal(
-		r->fake.asked[0].body,
+		r->fake.asked[1].body,
 		"{\"spec\":{\"runPolicy\":{\"suspend\":true,\"cleanPodPolicy\":\"Running\"}}}");
 	r->row.spec = SET;
+	rig_expect(r, "GET /prefix/apis/jobset.x-k8s.io/v1alpha2/namespaces/n/jobsets/r1 ", 200,
+		   OURS(""));
 	rig_expect(
 		r,
 		"PATCH /prefix/apis/jobset.x-k8s.io/v1alpha2/namespaces/n/jobsets/r1?fieldManager=regatta ",
 		200, "{}");
 	assert_int_equal(kube_operator_driver.stop(&r->row), OUTCOME_DONE);
-	assert_string_equal(r->fake.asked[1].body, "{\"spec\":{\"suspend\":true}}");
+	assert_string_equal(r->fake.asked[3].body, "{\"spec\":{\"suspend\":true}}");
 	rig_done(r);
 }
 

@@ -152,6 +152,35 @@ static void an_operator_that_is_missing_is_named_before_anything_is_made(void **
 	rig_done(r);
 }
 
+#define QUEUE "{\"master\":\"here\",\"queue\":\"team\"}"
+#define KUEUE "GET /prefix/apis/kueue.x-k8s.io "
+#define MAY "POST /prefix/apis/authorization.k8s.io/v1/selfsubjectaccessreviews "
+
+static void a_queue_needs_kueue_and_what_may_be_seen_of_it_is_a_fact(void **state)
+{
+	struct rig *r = *state;
+	struct doc *facts = NULL;
+
+	rig_expect(r, VERSION, 200, V34);
+	rig_expect(r, NAMESPACE, 200, "{}");
+	rig_expect(r, KUEUE, 404, STATUS("none"));
+	refused(r, QUEUE, ERR_NOT_FOUND, "the cluster has no Kueue, in whose queue 'team' the run");
+	for (int i = 0; i < 2; i++) {
+		rig_expect(r, VERSION, 200, V34);
+		rig_expect(r, NAMESPACE, 200, "{}");
+		rig_expect(r, KUEUE, 200, "{}");
+		rig_expect(r, MAY, 201, i ? "{\"status\":{\"allowed\":true}}" : "{\"status\":{}}");
+		rig_expect(r, MAY, 201, "{\"status\":{}}");
+		assert_int_equal(resolve(r, QUEUE, &facts), 0);
+		const struct doc *may = doc_array(facts, "workloads");
+
+		assert_int_equal(may ? may->array.n : 0, i);
+		if (i)
+			assert_true(str_is(may->array.v[0]->s, "list"));
+	}
+	rig_done(r);
+}
+
 static void an_operators_object_may_have_its_master_in_the_cluster(void **state)
 {
 	struct rig *r = *state;
@@ -193,6 +222,7 @@ int main(void)
 		rig_config_test(whoever_may_not_see_the_namespace_may_use_it),
 		rig_config_test(what_cannot_work_is_refused_before_anything_is_made),
 		rig_config_test(an_operator_that_is_missing_is_named_before_anything_is_made),
+		rig_config_test(a_queue_needs_kueue_and_what_may_be_seen_of_it_is_a_fact),
 		rig_config_test(an_operators_object_may_have_its_master_in_the_cluster),
 		rig_config_test(the_credentials_are_those_of_the_caller),
 	};
