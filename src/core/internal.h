@@ -39,8 +39,7 @@ void run_maybe_advance(struct step *s);
 void run_go(struct step *s);
 /* A node has said its first word. */
 void run_heard(struct step *s);
-/* The machines of a resource wait for their turn. */
-void run_queued(struct step *s);
+void run_queued(struct step *s); /* the machines of a resource wait for their turn */
 /* The node's machine exists, but has not spoken in time: the run fails.  console: what it shows, or "". */
 void run_unheard(struct step *s, int rank, const char *console);
 void run_open_gates(struct step *s);
@@ -98,8 +97,7 @@ void policy_attempt_over(struct step *s, int rank);
 void policy_lost(struct step *s, int rank, enum err_kind kind, const char *why);
 /* The job failed on a machine that will be taken: it is lost when its output is stored. */
 void policy_preempted(struct step *s, int rank, const char *why);
-/* Called when the node's by_ms has passed. */
-void policy_late(struct step *s, int rank);
+void policy_late(struct step *s, int rank); /* the node's by_ms has passed */
 void policy_resize(struct step *s, int role, int want);
 /* The whole gang starts again, which takes a retry of each node.  False: there is none left. */
 bool policy_restart(struct step *s);

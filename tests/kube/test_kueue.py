@@ -20,8 +20,8 @@ QUEUE = 'queue = "team"'
 HALF = "resources = { cpus = 0.5 }"  # of a processor, for each node
 VERSION = "kueue.x-k8s.io/v1beta1"
 UNTIL_ASKED = ["sh", "-c", "echo up; trap 'echo asked; exit 0' TERM; while :; do sleep 0.1; done"]
-BOOT = "timeouts = { boot = \"5s\" }"
-LONGER_THAN_BOOT = 25
+BOOT = "timeouts = { boot = \"30s\" }"
+LONGER_THAN_BOOT = 50
 
 
 @pytest.fixture(scope="module")
@@ -115,7 +115,7 @@ def test_a_run_that_is_cancelled_while_it_waits_leaves_nothing(here, namespace, 
 def test_a_queue_that_is_not_there_is_said_at_once(here, namespace, queue):
     run = here.submit(here.job(small(SLEEP, more=HALF, table='queue = "none"')))
     ended = here.ends(run)
-    assert ended["verdict"] == "failed" and ended["exit_code"] == 3, ended
+    assert ended["verdict"] == "failed" and ended["exit_code"] == 2, ended
     assert "in queue none: LocalQueue none doesn't exist" in ended["cause"], ended["cause"]
     namespace.nothing_left()
 

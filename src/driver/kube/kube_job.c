@@ -188,6 +188,7 @@ static enum outcome do_observe(struct kube_work *w)
 
 	if (o != OUTCOME_DONE)
 		return o;
+	kube_queue_refresh(w, job);
 	if (pods_observe(w, &sum, &w->row->err) < 0)
 		return OUTCOME_UNSURE;
 	return kube_judge_awaited(w, job, wanted_of(job), &sum);

@@ -7,10 +7,19 @@
  */
 #include "base/arena.h"
 #include "base/deadline.h"
+#include "base/err.h"
 #include "driver/driver.h"
 #include "driver/kube/api/kube.h"
 
 enum kube_question { KUBE_CREATE, KUBE_FIND, KUBE_OBSERVE, KUBE_EXTEND, KUBE_DESTROY };
+
+/* What Kueue says of an object in one of its queues. */
+struct kube_turn {
+	char workload[256]; /* the name of its Workload; "": there is none */
+	struct err waits;   /* why it has not its turn; ERR_NONE: it says nothing */
+	struct err evicted; /* why it has it no more, or had not; ERR_NONE: it never lost it */
+	bool never;	    /* there is no such queue */
+};
 
 /* What a call of a driver works with. */
 struct kube_work {
@@ -21,6 +30,7 @@ struct kube_work {
 	struct doc *object; /* the spec, with run, install and owner put in */
 	const char *namespace, *name;
 	struct deadline d;
+	struct kube_turn turn; /* of kube_queue_refresh() */
 };
 
 /* A question about a row. */

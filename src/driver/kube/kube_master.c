@@ -287,6 +287,7 @@ static enum outcome judge_waiting(struct kube_work *w, const struct doc *job, st
 {
 	struct err said = {0};
 
+	kube_queue_refresh(w, job);
 	if (doc_bool(doc_table(job, "spec"), "suspend", false))
 		return kube_queue_judge(w, job);
 	if (p->n == 0 || (p->waits_uid[0] && p->waits.kind == ERR_NONE))

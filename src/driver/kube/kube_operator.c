@@ -92,6 +92,7 @@ static enum outcome do_observe(struct kube_work *w)
 
 	if (o != OUTCOME_DONE)
 		return o;
+	kube_queue_refresh(w, object);
 	if (pods_observe(w, &sum, &w->row->err) < 0)
 		return OUTCOME_UNSURE;
 	const struct err why = failure_of(object);

@@ -272,6 +272,12 @@ static bool takes_leave(const struct kube_work *w, const struct doc *pod, struct
 	return true;
 }
 
+/* Kueue has taken its place, and its containers end for no other reason. */
+static bool is_displaced(const struct kube_work *w, const struct doc *pod)
+{
+	return w->turn.evicted.kind != ERR_NONE && *kube_meta(pod, "deletionTimestamp");
+}
+
 static int take_pod(void *ctx, const struct doc *pod)
 {
 	struct look *l = ctx;
@@ -283,17 +289,20 @@ static int take_pod(void *ctx, const struct doc *pod)
 	sum->n++;
 	bool unheard = pod_is_unheard(pod, &state.why);
 
-	if (!unheard && take_sight(l->w, pod)) {
+	bool displaced = !unheard && is_displaced(l->w, pod);
+
+	if (!unheard && !displaced && take_sight(l->w, pod)) {
 		if (member >= 0)
 			l->seen[member] = true;
 		return 0;
 	}
-	bool leaves = unheard || takes_leave(l->w, pod, &state.why);
+	bool leaves = unheard || (displaced && !kube_work_has_agent(l->w)) ||
+		      takes_leave(l->w, pod, &state.why);
 
 	if (member >= 0) {
 		l->seen[member] = true;
 		l->w->row->members[member].gone = state.life == POD_ENDED || leaves;
-		l->w->row->members[member].why = state.why;
+		l->w->row->members[member].why = displaced ? l->w->turn.evicted : state.why;
 		return 0;
 	}
 	switch (state.life) {
@@ -340,7 +349,10 @@ int pods_observe(struct kube_work *w, struct pods_summary *ret, struct err *err)
 	for (size_t i = 0; i < w->row->nmembers; i++)
 		if (!l.seen[i]) {
 			w->row->members[i].gone = true;
-			events_why_deleted(w, w->row->members[i].identity, &w->row->members[i].why);
+			w->row->members[i].why = w->turn.evicted;
+			if (w->turn.evicted.kind == ERR_NONE)
+				events_why_deleted(w, w->row->members[i].identity,
+						   &w->row->members[i].why);
 		}
 	return 0;
 }

@@ -13,7 +13,9 @@ struct kube_work;
 
 /* Is the object in a queue, whoever has put it there? */
 bool kube_queue_has(const struct doc *object);
-/* The answer to an observation of an object that is suspended.  Members that are gone lost their place. */
+/* Fills w->turn for an object that is in a queue. */
+void kube_queue_refresh(struct kube_work *w, const struct doc *object);
+/* The answer to an observation of an object that is suspended. */
 enum outcome kube_queue_judge(struct kube_work *w, const struct doc *object);
 /* Ends the pods of an object in a queue: Kueue resumes one that somebody else suspends. */
 enum outcome kube_queue_stop(struct kube_work *w, const struct doc *object);

@@ -146,6 +146,33 @@ static void kueue_is_told_to_end_what_it_would_resume(void **state)
 	rig_done(r);
 }
 
+/* Its exit is that of a container that was told to end. */
+static void a_pod_whose_place_a_queue_gives_to_another_is_lost_and_has_not_ended(void **state)
+{
+	struct rig *r = *state;
+
+	job_row(r);
+	r->row.nmembers = 1;
+	r->members[0] = (struct driver_member){.identity = "a"};
+	rig_expect(r, "GET " JOBS "/r1-w ", 200, QUEUED);
+	rig_expect(
+		r, "GET " WORKLOADS "?", 200,
+		"{\"items\":[{\"status\":{\"conditions\":[{\"type\":\"Evicted\",\"status\":\"True\","
+		"\"message\":\"Preempted for another\"}]}}]}");
+	rig_expect(
+		r, PODS, 200,
+		"{\"items\":[{\"metadata\":{\"uid\":\"a\",\"deletionTimestamp\":\"x\"},"
+		"\"spec\":{\"restartPolicy\":\"Never\",\"containers\":[{\"name\":\"main\"}]},"
+		"\"status\":{\"phase\":\"Failed\",\"containerStatuses\":[{\"name\":\"main\",\"state\":{"
+		"\"terminated\":{\"exitCode\":137}}}]}}]}");
+	assert_int_equal(kube_job_driver.observe(&r->row), OUTCOME_DONE);
+	assert_int_equal(r->row.nsights, 0);
+	assert_true(r->members[0].gone);
+	assert_string_equal(r->members[0].why.msg,
+			    "Kueue has taken its place: Preempted for another");
+	rig_done(r);
+}
+
 static void read_log(struct rig *r, struct driver_log *l, struct buf *out, int want)
 {
 	struct err err = {0};
@@ -237,6 +264,7 @@ int main(void)
 			a_pod_on_a_node_that_does_not_answer_is_gone_though_its_container_seems_to_run),
 		rig_test(a_job_is_suspended_so_that_its_pods_end),
 		rig_test(kueue_is_told_to_end_what_it_would_resume),
+		rig_test(a_pod_whose_place_a_queue_gives_to_another_is_lost_and_has_not_ended),
 		rig_test(a_log_goes_on_in_the_next_answer_and_for_the_next_master),
 		rig_test(an_answer_that_is_cut_or_is_no_log_is_not_the_end_of_it),
 	};

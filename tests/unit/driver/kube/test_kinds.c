@@ -487,31 +487,44 @@ static void a_queue_that_is_not_there_ends_the_wait(void **state)
 				      "LocalQueue team doesn't exist")));
 	assert_int_equal(kube_job_driver.observe(&r->row), OUTCOME_ABSENT);
 	assert_true(r->row.ended && !r->row.queued);
-	assert_int_equal(r->row.err.kind, ERR_NOT_FOUND);
+	assert_int_equal(r->row.err.kind, ERR_INVALID);
 	assert_string_equal(r->row.err.msg, "in queue team: LocalQueue team doesn't exist");
 	rig_done(r);
 }
 
 static void pods_whose_place_a_queue_gives_to_others_say_so(void **state)
 {
+	static const struct {
+		const char *job, *workloads, *pods;
+		enum outcome outcome;
+	} cases[] = {
+		/* while they end */
+		{QUEUED,
+		 WORKLOAD(CONDITION("QuotaReserved", "False", "Pending", "no room") "," CONDITION(
+			 "Evicted", "True", "Preempted", "Preempted for another")),
+		 "{\"items\":[{\"metadata\":{\"uid\":\"a\",\"deletionTimestamp\":\"x\"},\"status\":{"
+		 "\"phase\":\"Failed\"}},{\"metadata\":{\"uid\":\"b\"},\"status\":{\"phase\":\"Failed\"}}]}",
+		 OUTCOME_HELD},
+		/* when they are gone, and it is the turn of others */
+		{"{\"metadata\":{\"uid\":\"u1\",\"labels\":{\"kueue.x-k8s.io/queue-name\":\"team\"}}}",
+		 WORKLOAD(CONDITION("Evicted", "False", "QuotaReserved",
+				    "Previously: Preempted for another")),
+		 "{\"items\":[]}", OUTCOME_DONE},
+	};
 	struct rig *r = *state;
 
 	job_row(r);
 	r->row.nmembers = 1;
-	r->members[0] = (struct driver_member){.identity = "a"};
-	rig_expect(r, "GET " JOBS "/r1-w ", 200, QUEUED);
-	rig_expect(r, PODS, 200,
-		   "{\"items\":[{\"metadata\":{\"uid\":\"a\"},\"status\":{\"phase\":\"Failed\"}},"
-		   "{\"metadata\":{\"uid\":\"b\"},\"status\":{\"phase\":\"Failed\"}}]}");
-	rig_expect(
-		r, WORKLOADS, 200,
-		WORKLOAD(CONDITION("QuotaReserved", "False", "Pending", "Preempted") "," CONDITION(
-			"Evicted", "True", "Preempted", "for another")));
-	assert_int_equal(kube_job_driver.observe(&r->row), OUTCOME_HELD);
-	assert_true(r->members[0].gone);
-	assert_int_equal(r->members[0].why.kind, ERR_PREEMPTED);
-	assert_string_equal(r->members[0].why.msg,
-			    "Kueue has taken its place: Preempted: for another");
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		r->members[0] = (struct driver_member){.identity = "a"};
+		rig_expect(r, "GET " JOBS "/r1-w ", 200, cases[i].job);
+		rig_expect(r, WORKLOADS, 200, cases[i].workloads);
+		rig_expect(r, PODS, 200, cases[i].pods);
+		assert_int_equal(kube_job_driver.observe(&r->row), cases[i].outcome);
+		assert_true(r->members[0].gone);
+		assert_int_equal(r->members[0].why.kind, ERR_PREEMPTED);
+		assert_non_null(strstr(r->members[0].why.msg, "Preempted for another"));
+	}
 	rig_done(r);
 }
 
