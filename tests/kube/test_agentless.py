@@ -2,12 +2,14 @@
 import base64
 import json
 import os
+import re
 import signal
 
 import pytest
 import yaml
 
 from .cluster import wait_for
+from .conftest import ROOT
 
 BUSYBOX, PYTHON = "bench.test/busybox:1", "bench.test/python:1"
 HEAD = """engine = "kubernetes"
@@ -154,6 +156,24 @@ def test_the_cause_is_what_the_cluster_says(user, namespace, job, words, code):
     ended = user.ends(user.submit(user.job(job)))
     assert ended["verdict"] == "failed" and all(word in ended["cause"] for word in words), ended["cause"]
     assert code is None or ended["exit_code"] == code
+    namespace.nothing_left()
+
+
+def placement(topic):
+    """The example of the docs."""
+    text = (ROOT / "docs/kubernetes.md").read_text()
+    return re.search(rf"```toml\n# {topic}\n(.*?)```", text, re.DOTALL).group(1)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("topic, nodes", [("one pod on each machine", 3), ("all pods on one machine", 1)])
+def test_pods_of_a_role_are_spread_or_packed(user, namespace, topic, nodes):
+    job = HEAD + f"command = [\"sleep\", \"1000\"]\n[kubernetes]\nimage = \"{BUSYBOX}\"\nagent = false\n[roles.worker]\ncount = 3\n" + placement(topic)
+    run = user.submit(user.job(job))
+    wait_for(lambda: user.status(run)["state"] == "running", "the job to run")
+    assert len({pod["spec"]["nodeName"] for pod in namespace.pods(f"regatta/run={run}")}) == nodes
+    user("kill", run)
+    assert user.ends(run)["verdict"] == "cancelled"
     namespace.nothing_left()
 
 

@@ -98,6 +98,31 @@ def test_pods_that_admission_denies_to_other_operators(jobset, mpi_operator, use
     namespace.nothing_left()
 
 
+@pytest.mark.long
+def test_a_part_of_a_gang_is_released(here, namespace):
+    """Of four pods three have room, each on a node: nobody starts, and all go."""
+    processors = most_of(namespace.cluster, "node1")
+    resources = patch(f"{{ requests = {{ cpu = \"{processors}\" }} }}")
+    run = here.submit(here.job(small(["echo", "started"], more="[timeouts]\nboot = \"40s\"", table=resources, count=4)))
+    wait_for(lambda: any("Insufficient cpu" in (w["why"] or "") for w in here.status(run)["waiting"]), "the scheduler's words", 60)
+    known = time.time()
+    said = min(moment(e) for e in namespace.json("get", "events")["items"] if e["reason"] == "FailedScheduling")
+    assert known - said < SOON, f"known after {known - said:.1f} s"
+    ended = here.ends(run)
+    assert ended["verdict"] == "failed" and "Insufficient cpu" in ended["cause"] and ended["exit_code"] == 6, ended["cause"]
+    assert "started" not in "".join(path.read_text() for path in (here.directory / "home/runs" / run / "logs").glob("*.log"))
+    namespace.nothing_left()
+
+
+@pytest.mark.long
+def test_a_container_that_ends_again_and_again(training_operator, user, namespace):
+    made = manifest("TFJob", {"Chief": "sleep 1000", "Worker": "exit 3"}, restart="OnFailure")
+    made["spec"]["runPolicy"]["backoffLimit"] = 10
+    ended = user.ends(submit(user, made), 300)
+    assert ended["verdict"] == "failed" and "CrashLoopBackOff" in ended["cause"], ended["cause"]
+    namespace.nothing_left()
+
+
 @pytest.fixture
 def far_claim(cluster, namespace):
     """The name of a claim that is bound to a volume in a zone that no node is in."""

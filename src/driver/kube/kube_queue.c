@@ -11,6 +11,7 @@
 #include "fmt/doc.h"
 
 #define QUEUE "kueue.x-k8s.io/queue-name"
+#define AGAIN "Previously: " /* it has its turn again */
 #define VERSION "kueue.x-k8s.io/v1beta1"
 
 bool kube_queue_has(const struct doc *object)
@@ -36,6 +37,10 @@ static void take_eviction(const struct doc *c, struct err *ret)
 
 	if (!str_is(doc_str(c, "type", STR("")), "Evicted") || has(said, "deactivated"))
 		return;
+	if (str_starts(said, STR(AGAIN))) {
+		said.p += strlen(AGAIN);
+		said.n -= strlen(AGAIN);
+	}
 	err_set(ret, has(said, "Preempted") ? ERR_PREEMPTED : ERR_UNAVAILABLE,
 		"Kueue has taken its place: %.*s", STR_ARG(said));
 }

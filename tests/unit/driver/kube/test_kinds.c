@@ -523,7 +523,8 @@ static void pods_whose_place_a_queue_gives_to_others_say_so(void **state)
 		assert_int_equal(kube_job_driver.observe(&r->row), cases[i].outcome);
 		assert_true(r->members[0].gone);
 		assert_int_equal(r->members[0].why.kind, ERR_PREEMPTED);
-		assert_non_null(strstr(r->members[0].why.msg, "Preempted for another"));
+		assert_string_equal(r->members[0].why.msg,
+				    "Kueue has taken its place: Preempted for another");
 	}
 	rig_done(r);
 }
