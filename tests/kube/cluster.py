@@ -114,9 +114,10 @@ class Machine:
         argv = ["setpriv", "--pdeathsig", "KILL", "unshare", "--net", "--mount", "--uts", "--ipc", "--pid", "--fork", "--kill-child",
                 "sh", self.cluster.directory / "machine/enter", self.cluster.directory, self.name, store.directory(), self.cluster.packages,
                 self.cluster.group, self.role]
+        env = {name: value for name, value in os.environ.items() if name != "TMPDIR"}  # it has a /tmp of its own
         with open(self.own / "log/init.log", "ab") as log:
             self.process = subprocess.Popen([str(word) for word in argv], stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT,
-                                            cwd="/", start_new_session=True)
+                                            cwd="/", env=env, start_new_session=True)
         wait_for(self.first_process, f"the first process of {self.name}")
 
     def first_process(self):

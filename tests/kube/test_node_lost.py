@@ -109,7 +109,9 @@ def done(user, namespace, run, before):
     """The run has the pods that it had, and ends with all of its log."""
     pods = pods_of(namespace, run, "worker")
     assert pods.keys() == before[run] and user.status(run)["state"] == "running"
-    namespace.kubectl("exec", next(iter(pods.values()))["metadata"]["name"], "--", "touch", "/tmp/go")
+    # A kubelet that has just begun does not know its pods yet.
+    wait_for(lambda: namespace.cluster.kubectl("--namespace", namespace.name, "exec", next(iter(pods.values()))["metadata"]["name"], "--",
+                                               "touch", "/tmp/go", check=False).returncode == 0, "the pod to be told", SECONDS)
     ended = user.ends(run)
     assert ended["verdict"] == "succeeded", ended["cause"]
     lines = user("logs", run, "worker-0").stdout.splitlines()
