@@ -11,6 +11,7 @@
 #define GIVE_UP_MS (200 * 1000) /* grace, SIGKILL, and a master that is down for a while */
 
 #define COUNT_EVERY 4 /* events: a recount takes as long as a step */
+#define LOST_ANSWERS_MS (2 * 60 * 1000)
 
 #define RATE_WINDOW_MS 10000
 #define RATE_CALLS 60
@@ -288,6 +289,18 @@ static void check_cancel(struct world *w)
 			   (long long)(w->now - w->gave_up_at));
 }
 
+/* I32: what waits for its turn is not late.  Of answers that were lost the master asks again. */
+static void check_turn(struct world *w)
+{
+	const struct core_run *r = w->memory;
+
+	if (w->now < w->turn_at && w->master_up &&
+	    r->phase_at_ms[RUN_COLLECTING] > w->heal_at + LOST_ANSWERS_MS &&
+	    strstr(r->cause.text, "timeouts.boot"))
+		sim_broken(w, "I32: no machine has had its turn, and the run has failed: %s",
+			   r->cause.text);
+}
+
 /* I2 and I10: everything that exists is in the ledger, and only once. */
 void check_always(struct world *w)
 {
@@ -307,6 +320,7 @@ void check_always(struct world *w)
 	if (w->res->events % COUNT_EVERY == 0)
 		check_counters(w);
 	check_cancel(w);
+	check_turn(w);
 	preflight_check(w);
 	if (w->memory && w->memory->phase == RUN_RUNNING && w->memory->verdict != VERDICT_NONE)
 		sim_broken(w, "I5: running with a verdict");

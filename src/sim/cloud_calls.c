@@ -33,6 +33,8 @@ static void answer(struct world *w, const struct cloud_call *c, enum outcome out
 				     .asked = fx->asked,
 				     .outcome = outcome,
 				     .identity_checked = c->right_account,
+				     .queued = outcome == OUTCOME_HELD && w->now < w->turn_at &&
+					       fx->kind == FX_OBSERVE,
 				     .err_kind = err}};
 
 	snprintf(h.ev.text, sizeof(h.ev.text), "%s", text);
@@ -274,7 +276,10 @@ void cloud_effect(struct world *w, const struct effect *fx, uint64_t master)
 		else if (fx->kind == FX_OBSERVE && w->plan.resources[fx->index].carries_many) {
 			group_tell_members(w, fx->index, master);
 			agentless_tell_seen(w, fx->index, master);
-			answer(w, &c, OUTCOME_DONE, ERR_NONE, "");
+			if (w->now < w->turn_at)
+				answer(w, &c, OUTCOME_HELD, ERR_CAPACITY, "no room yet");
+			else
+				answer(w, &c, OUTCOME_DONE, ERR_NONE, "");
 		} else if (fx->overdue)
 			answer(w, &c, OUTCOME_HELD, ERR_TIMEOUT, "its console");
 		else if (fx->kind == FX_FIND)

@@ -115,6 +115,13 @@ static int wanted(const struct world *w, int index)
 /* As many as the role has nodes, and sometimes one more. */
 void group_renew(struct world *w, int index)
 {
+	if (w->now < w->turn_at) {
+		queue_add(&w->queue, &(struct happening){.at = w->turn_at,
+							 .kind = AT_GROUP,
+							 .index = index,
+							 .epoch = w->machines[index].epoch});
+		return;
+	}
 	int alive = 0, want = wanted(w, index) + sim_chance(w, w->f.surplus);
 
 	for (int i = slots_at(w, index); i < slots_end(w, index); i++)

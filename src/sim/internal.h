@@ -81,7 +81,8 @@ struct world {
 	int verbose;
 	struct rng rng;
 	struct queue queue;
-	int64_t now, heal_at, end_at;
+	int64_t now, heal_at, end_at,
+		turn_at; /* turn_at: of all machines, in the provider's queue */
 	struct faults f;
 	struct arena *arena;
 	struct job *job;

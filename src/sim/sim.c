@@ -29,7 +29,8 @@
 #define SETTLES_MS 16000	   /* of a kind that the cloud does not find at once */
 #define MAX_BROKEN_SHOWN 20
 #define HANDED_OVER 13 /* one history in so many is that of a run that is handed over */
-#define STALLS 7       /* one history in so many has a hang watchdog */
+#define TURNS 3 /* one history in so many whose machines are all of groups waits for a turn there */
+#define STALLS 7 /* one history in so many has a hang watchdog */
 #define STALL_MS 20000
 #define QUEUED 5 /* one history in so many begins in the queue */
 #define SUITES 4 /* for one seed in so many there is the history of a suite, too */
@@ -161,6 +162,20 @@ static int draw_loss(struct world *w)
 	return (int)rng_below(&w->rng, 4);
 }
 
+/* The provider has room for the machines long after they should have booted. */
+static void draw_turn(struct world *w)
+{
+	bool all = w->seed % TURNS == 0 && !w->plan.hands_over;
+
+	for (int i = 0; i < w->plan.crew.n; i++)
+		all = all && w->plan.resources[w->plan.resource_of[i]].carries_many;
+	if (!all)
+		return;
+	w->plan.boots = true;
+	w->turn_at = w->heal_at + 2 * w->job->timeouts.boot_ms;
+	w->end_at += 2 * w->job->timeouts.boot_ms;
+}
+
 static void draw_job(struct world *w, int max_nodes)
 {
 	struct problems *ps = arena_new_of(w->arena, struct problems);
@@ -221,6 +236,7 @@ static void draw_job(struct world *w, int max_nodes)
 	preflight_draw(w);
 	w->tokens_last = rng_below(&w->rng, 2);
 	w->plan.boots = rng_below(&w->rng, 2);
+	draw_turn(w);
 	for (int i = 0; i < w->plan.nresources; i++)
 		w->plan.resources[i].expires = !w->plan.resources[i].shared;
 }
