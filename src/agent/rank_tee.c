@@ -179,7 +179,7 @@ static int start_copier(struct copied v[static OUTPUTS])
 	if (pid == 0) {
 		pid = fork();
 		if (pid != 0)
-			_exit(pid < 0);
+			_exit(pid < 0 ? 1 : 0);
 		keep_only(v);
 		copier_main(v);
 	}
