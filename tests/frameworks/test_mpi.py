@@ -149,7 +149,7 @@ def test_what_ranks_print_is_in_the_log_of_their_node(regatta, mpi):
     assert regatta.log(run, "worker-1") == first
     assert regatta.log(run, "worker-2") == last + (regatta.cwd / "bytes").read_bytes()
     assert [regatta.log(run, f"worker-{i}", err=True) for i in (1, 2)] == [b"trouble 1\n", b"trouble 2\n"]
-    assert sorted(regatta.log(run, "worker-0", err=True).splitlines()) == [b"trouble %d" % i for i in range(3)]
+    assert sorted(re.findall(rb"^trouble \d$", regatta.log(run, "worker-0", err=True), re.M)) == [b"trouble %d" % i for i in range(3)]
     assert len(regatta.log(run, "worker-0")) == 500000 + len(first + first + last)
     assert regatta.json("metrics", run)["metrics"]["loss"]["all"]["count"] == 3
     assert regatta("logs", run, "--grep", "trouble").out.count("trouble") == 3
@@ -162,7 +162,8 @@ def test_the_terminal_of_a_job_is_the_launchers(regatta):
                 'command = ["mpirun.openmpi", "-n", "2", "sh", "-c", "echo out; echo trouble >&2"]\n')
     run = regatta.json("run", "job.toml", timeout=SECONDS)["id"]
     assert (regatta.log(run, "worker-1"), regatta.log(run, "worker-1", err=True)) == (b"out\n", b"trouble\n")
-    assert sorted(regatta.log(run, "worker-0").split()) == [b"out", b"out", b"trouble", b"trouble"]
+    said = regatta.log(run, "worker-0").split()  # mpirun may add words of its own
+    assert (said.count(b"out"), said.count(b"trouble")) == (2, 2)
 
 
 def test_a_launcher_of_its_own_and_two_slots_on_each_worker(regatta):
