@@ -81,6 +81,7 @@ struct core_suite *core_suite_new(const struct suite *plan, int parallel)
 
 	s->plan = plan;
 	s->parallel = parallel;
+	s->carrier = 1;
 	s->n = suite_runs(plan);
 	s->entries = xcalloc((size_t)s->n + 1, sizeof(*s->entries));
 	s->left = xcalloc((size_t)plan->n + 1, sizeof(*s->left));
@@ -187,7 +188,7 @@ static void effect(struct suite_step *st, enum suite_effect_kind kind, int index
 	*vec_push(&st->out->v) = (struct suite_effect){
 		.kind = kind,
 		.index = index,
-		.attempt = index >= 0 ? s->entries[index].attempt : 0,
+		.attempt = index >= 0 ? s->entries[index].attempt : s->carrier,
 		.hurry = s->hurry,
 	};
 	st->out->changes++;
@@ -540,6 +541,12 @@ static void again(struct suite_step *st, const struct suite_event *ev)
 	s->closed_there = false;
 	phase_set(st, SUITE_RUNNING);
 	check_cost(st);
+	if (s->phase == SUITE_RUNNING)
+		skip_in_vain(st);
+	if (ev->away && s->phase == SUITE_RUNNING && s->count[ENTRY_WAITING] > 0) {
+		s->away = true;
+		s->carrier++;
+	}
 	go_on(st);
 }
 
@@ -661,7 +668,7 @@ static void back(struct suite_step *st, const struct suite_event *ev)
 		snprintf(s->cause, sizeof(s->cause), "%s", ev->text);
 	give_up_active(st, ev);
 	core_suite_restored(s);
-	if (s->closed_there) {
+	if (s->closed_there && s->carrier == 1) { /* a later one is without on_exit */
 		end(st);
 		return;
 	}

@@ -22,7 +22,8 @@
  * cancel is passed on by way of the carrier.  When the carrier has ended, the results are taken in, now and then again
  * while they cannot be (SUITE_NOT_BACK).  Then the suite is back (SUITE_BACK) and ends: at once if the other master has
  * ended it, on_exit included; else what ran there has failed, unless its results have told its end, what waits stays
- * so, and on_exit runs here.
+ * so, and on_exit runs here.  One that is resumed may go away again, with another carrier.  Then the other master has no
+ * on_exit: it would not have the results of before.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -81,6 +82,7 @@ struct core_suite {
 	enum suite_phase phase;
 	bool cancel_asked, hurry, too_dear;
 	bool away;	   /* another master has it */
+	int carrier;	   /* number of the run that carries it, or will, from 1 */
 	bool closed_there; /* ... and has ended it, on_exit included, as it was last told */
 	int returns;	   /* tries to take its results in that were put off; not stored */
 	enum err_kind kind;
@@ -118,7 +120,8 @@ enum suite_event_kind {
 	SUITE_RUN_ENDED,
 	SUITE_COST,   /* micro: what the active runs have cost until now */
 	SUITE_CANCEL, /* hurry, text */
-	SUITE_AGAIN, /* what was cancelled or skipped starts again; failed: what has failed, too; client */
+	/* what was cancelled or skipped starts again; failed: what has failed, too; away: with another master; client */
+	SUITE_AGAIN,
 	/* index, attempt, state, micro, text: how an entry stands at the master that has the suite */
 	SUITE_SEEN,
 	SUITE_SEEN_END, /* closed: that master has ended the suite */
@@ -136,14 +139,14 @@ struct suite_event {
 	enum entry_state state; /* SUITE_SEEN */
 	enum err_kind err_kind;
 	int64_t micro;
-	bool hurry, failed, closed;
+	bool hurry, failed, away, closed;
 	char text[200];
 	char client[SUITE_CLIENT_SIZE];
 };
 
 enum suite_effect_kind {
-	SUITE_FX_START,	 /* index, attempt: make its run */
-	SUITE_FX_CANCEL, /* index, attempt, hurry: cancel its run; index -1: the carrier */
+	SUITE_FX_START, /* index, attempt: make its run */
+	SUITE_FX_CANCEL, /* index, attempt, hurry: cancel its run; index -1: the carrier with this number */
 	SUITE_FX_RETURN, /* take the results in again */
 	SUITE_FX_CLOSE,	 /* run the commands of on_exit */
 	SUITE_FX_ENDED,

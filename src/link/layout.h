@@ -98,3 +98,15 @@ static inline struct str layout_carrier_of(struct str run)
 		return (struct str){0};
 	return (struct str){run.p, n - 1};
 }
+
+/* The carrier of a suite has its id; one that is made when it is resumed <suite>.<number>.  The id of the suite. */
+static inline struct str layout_suite_of(struct str carrier)
+{
+	size_t n = carrier.n;
+
+	while (n > 0 && carrier.p[n - 1] >= '0' && carrier.p[n - 1] <= '9')
+		n--;
+	if (n == carrier.n || n < 2 || carrier.p[n - 1] != '.')
+		return carrier;
+	return (struct str){carrier.p, n - 1};
+}

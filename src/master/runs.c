@@ -186,8 +186,11 @@ static int find_id(const struct live_run *lr, struct str id, bool *ret, struct e
 }
 
 /* The id that a run has with the master that handed it over; else one is chosen. */
-static int take_id(struct live_run *lr, struct str given, struct err *err)
+static int take_id(struct live_run *lr, const struct doc *body, struct err *err)
 {
+	bool carries = doc_bool(doc_table(body, "facts"), "carries", false);
+	struct str given = doc_str(body, "run", STR(""));
+	struct str id = carries ? layout_suite_of(given) : given;
 	size_t name = strlen(lr->job->name);
 	bool taken;
 
@@ -196,8 +199,8 @@ static int take_id(struct live_run *lr, struct str given, struct err *err)
 	bool of_suite = carrier_run_id_ok(lr->m, given);
 
 	if (!of_suite &&
-	    (given.n != name + 5 || strncmp(given.p, lr->job->name, name) != 0 ||
-	     given.p[name] != '-' || strspn(given.p + name + 1, "abcdefghijklmnopqrstuvwxyz") != 4))
+	    (id.n != name + 5 || strncmp(id.p, lr->job->name, name) != 0 || id.p[name] != '-' ||
+	     strspn(id.p + name + 1, "abcdefghijklmnopqrstuvwxyz") != 4))
 		return err_set(err, ERR_INVALID, "'run': '%.*s' is no id of a run of job '%s'",
 			       STR_ARG(given), lr->job->name);
 	if (find_id(lr, given, &taken, err) < 0)
@@ -340,7 +343,7 @@ static int fill_row(struct live_run *lr, const struct doc *body, const char **re
 	lr->row.name = lr->job->name;
 	lr->row.engine = lr->job->engine;
 	lr->row.strategy = lr->plan.strategy->name;
-	if (take_id(lr, doc_str(body, "run", STR("")), err) < 0)
+	if (take_id(lr, body, err) < 0)
 		return -1;
 	run_set_dir(lr);
 	if (run_resolve(lr, NULL, doc_table(body, "facts"), err) < 0)

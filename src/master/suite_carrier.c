@@ -34,6 +34,17 @@
 #define STATE_MAX (64u << 20)
 #define MOST_USD 1e9 /* of an entry */
 
+/* Has the other master no on_exit?  It would not have the results of before. */
+static bool is_later(const struct live_suite *ls)
+{
+	return ls->core->carrier > 1;
+}
+
+const char *carrier_id(const struct live_suite *ls, struct arena *a)
+{
+	return is_later(ls) ? arena_printf(a, "%s.%d", ls->row.id, ls->core->carrier) : ls->row.id;
+}
+
 /* ---- making a carrier ---- */
 
 static const struct doc *submission_of(const struct live_suite *ls, int variant)
@@ -93,6 +104,38 @@ static struct doc *copy_without(const struct doc *d, const char *const *keys, si
 	return copy;
 }
 
+/* A suite file without its on_exit. */
+static struct doc *without_on_exit(const struct doc *file, struct arena *a)
+{
+	static const char *const on_exit[] = {"on_exit"};
+	struct doc *copy = doc_copy(a, file);
+
+	doc_set(a, copy, STR("suite"), copy_without(doc_table(file, "suite"), on_exit, 1, a));
+	return copy;
+}
+
+/* How the entries stand that are not as in the beginning. */
+static struct doc *entries_there(const struct live_suite *ls, struct arena *a)
+{
+	struct doc *list = doc_new(a, DOC_ARRAY);
+
+	for (int i = 0; i < ls->core->n; i++) {
+		const struct suite_entry *e = &ls->core->entries[i];
+		struct doc *d = doc_new(a, DOC_TABLE);
+
+		if (e->state == ENTRY_WAITING && e->attempt == 1 && e->cost_micro == 0)
+			continue;
+		doc_set(a, d, STR("at"), doc_new_int(a, i));
+		doc_set(a, d, STR("state"), doc_new_str(a, str_from(entry_state_name(e->state))));
+		doc_set(a, d, STR("attempt"), doc_new_int(a, e->attempt));
+		doc_set(a, d, STR("cost_micro"), doc_new_int(a, e->cost_micro));
+		if (*e->cause)
+			doc_set(a, d, STR("cause"), doc_new_str(a, str_from(e->cause)));
+		doc_append(a, list, d);
+	}
+	return list;
+}
+
 /* What the other master gets: everything but the caller's credentials. */
 static struct doc *suite_there(const struct live_suite *ls, struct arena *a)
 {
@@ -107,6 +150,10 @@ static struct doc *suite_there(const struct live_suite *ls, struct arena *a)
 	doc_set(a, d, STR("submissions"), list);
 	if (client.n)
 		doc_set(a, d, STR("client"), doc_new_str(a, client));
+	if (is_later(ls)) {
+		doc_set(a, d, STR("suite"), without_on_exit(doc_table(ls->request, "suite"), a));
+		doc_set(a, d, STR("entries"), entries_there(ls, a));
+	}
 	return d;
 }
 
@@ -151,8 +198,6 @@ struct doc *carrier_submission(const struct live_suite *ls, struct arena *a)
 {
 	const struct doc *first = submission_of(ls, 0);
 
-	if (!share_a_machine(ls, a))
-		return NULL;
 	struct doc *body = doc_copy(a, first), *facts = doc_copy(a, doc_table(first, "facts"));
 	struct doc *job = job_of_carrier(ls, a);
 
@@ -163,17 +208,53 @@ struct doc *carrier_submission(const struct live_suite *ls, struct arena *a)
 	doc_set(a, body, STR("job"), job);
 	doc_set(a, body, STR("data"), all_data(ls, a));
 	doc_set(a, body, STR("suite"), suite_there(ls, a));
-	doc_set(a, body, STR("run"), doc_new_str(a, str_from(ls->row.id)));
+	doc_set(a, body, STR("run"), doc_new_str(a, str_from(carrier_id(ls, a))));
 	doc_set(a, body, STR("request_id"),
-		doc_new_str(a, str_from(arena_printf(a, "carrier-of-%s", ls->row.id))));
-	return strlen(doc_json_text(a, body)) < MOST_BYTES ? body : NULL;
+		doc_new_str(a, str_from(arena_printf(a, "carrier-of-%s", carrier_id(ls, a)))));
+	return body;
+}
+
+bool carrier_is_possible(const struct live_suite *ls, struct arena *a)
+{
+	const struct doc *body = share_a_machine(ls, a) ? carrier_submission(ls, a) : NULL;
+
+	return body && strlen(doc_json_text(a, body)) < MOST_BYTES;
+}
+
+static int take_entry(struct core_suite *s, const struct doc *d, struct err *err)
+{
+	int64_t at = doc_int(d, "at", -1), attempt = doc_int(d, "attempt", 0),
+		micro = doc_int(d, "cost_micro", -1);
+	enum entry_state state = entry_state_named(doc_str(d, "state", STR("")));
+
+	if (at < 0 || at >= s->n || attempt < 1 || attempt > INT_MAX || micro < 0 ||
+	    (state != ENTRY_WAITING && (state == ENTRY_STATES || !entry_state_is_final(state))))
+		return err_set(err, ERR_INVALID, "'entries': one is not the state of an entry");
+	struct suite_entry *e = &s->entries[at];
+
+	e->state = state;
+	e->attempt = (int)attempt;
+	e->cost_micro = micro;
+	snprintf(e->cause, sizeof(e->cause), "%.*s", STR_ARG(doc_str(d, "cause", STR(""))));
+	return 0;
+}
+
+int carrier_take_entries(struct core_suite *s, const struct doc *list, struct err *err)
+{
+	for (size_t i = 0; list && i < list->array.n; i++)
+		if (take_entry(s, list->array.v[i], err) < 0)
+			return -1;
+	core_suite_restored(s);
+	return 0;
 }
 
 /* What the run of an entry is called at the other master. */
 static const char *run_id(const struct live_suite *ls, int index, int attempt, struct arena *a)
 {
-	return attempt > 1 ? arena_printf(a, "%s-%d.%d", ls->row.id, index + 1, attempt)
-			   : arena_printf(a, "%s-%d", ls->row.id, index + 1);
+	const char *carrier = carrier_id(ls, a);
+
+	return attempt > 1 ? arena_printf(a, "%s-%d.%d", carrier, index + 1, attempt)
+			   : arena_printf(a, "%s-%d", carrier, index + 1);
 }
 
 /* ---- following it ---- */
@@ -231,11 +312,14 @@ static void see(struct live_suite *ls, struct live_run *lr, const struct doc *su
 					      .closed = doc_int(suite, "exit_code", -1) >= 0});
 }
 
+/* The suite that this run carries elsewhere; NULL: none. */
 static struct live_suite *suite_away(const struct master *m, const char *run)
 {
-	struct live_suite *ls = suites_active_named(m->suites, run);
+	CLEANUP(arena_freep) struct arena *a = arena_new();
+	struct str id = layout_suite_of(str_from(run));
+	struct live_suite *ls = suites_active_named(m->suites, arena_str(a, id).p);
 
-	return ls && ls->core->away ? ls : NULL;
+	return ls && ls->core->away && strcmp(carrier_id(ls, a), run) == 0 ? ls : NULL;
 }
 
 void carrier_seen(struct live_run *lr, const struct doc *suite)
@@ -261,7 +345,7 @@ void carrier_moved(struct live_run *lr)
 struct coming_back {
 	struct master *m;
 	struct arena *a;
-	const char *suite, *url, *credentials;
+	const char *suite, *carrier, *url, *credentials;
 	int next;
 	bool ran;     /* the suite was there */
 	bool guessed; /* the run that is being taken in: it was not seen */
@@ -272,8 +356,8 @@ static void take_next(struct coming_back *b);
 static void end_coming_back(struct coming_back *b)
 {
 	struct suite_event ev = {.kind = SUITE_BACK};
-	struct live_suite *ls = suite_away(b->m, b->suite);
-	struct live_run *lr = live_run_exact(b->m, b->suite, b->a, &(struct err){0});
+	struct live_suite *ls = suite_away(b->m, b->carrier);
+	struct live_run *lr = live_run_exact(b->m, b->carrier, b->a, &(struct err){0});
 
 	if (lr) {
 		ev.verdict = lr->core->verdict;
@@ -293,7 +377,7 @@ static void end_coming_back(struct coming_back *b)
 /* True: this try is over. */
 static bool is_put_off(struct coming_back *b, const struct err *err)
 {
-	struct live_suite *ls = suite_away(b->m, b->suite);
+	struct live_suite *ls = suite_away(b->m, b->carrier);
 
 	if (ls)
 		suite_event(ls,
@@ -308,20 +392,22 @@ static bool is_put_off(struct coming_back *b, const struct err *err)
 	return true;
 }
 
-/* Those of a lost master may have started since it was last seen. */
+/* Those of a lost master may have started since it was last seen.  Others were made before this carrier. */
 static const char *run_to_take(struct coming_back *b, const struct live_suite *ls, int index)
 {
 	const struct suite_entry *e = &ls->core->entries[index];
+	const char *run = ls->runs[index];
 
-	b->guessed =
-		b->ran && !ls->runs[index] && !ls->core->closed_there && e->state == ENTRY_WAITING;
-	return b->guessed ? run_id(ls, index, e->attempt, b->a) : ls->runs[index];
+	if (run && !str_is(layout_carrier_of(str_from(run)), b->carrier))
+		run = NULL;
+	b->guessed = b->ran && !run && !ls->core->closed_there && !entry_state_is_final(e->state);
+	return b->guessed ? run_id(ls, index, e->attempt, b->a) : run;
 }
 
 /* Its results tell the end of a run that the other master was not seen to have ended. */
 static void take_end(struct coming_back *b, int index)
 {
-	struct live_suite *ls = suite_away(b->m, b->suite);
+	struct live_suite *ls = suite_away(b->m, b->carrier);
 	const char *run = ls ? run_to_take(b, ls, index) : NULL;
 	struct live_run *lr = run ? live_run_exact(b->m, run, b->a, &(struct err){0}) : NULL;
 
@@ -349,7 +435,7 @@ static void taken(void *ctx, const struct err *err)
 
 static void take_next(struct coming_back *b)
 {
-	const struct live_suite *ls = suite_away(b->m, b->suite);
+	const struct live_suite *ls = suite_away(b->m, b->carrier);
 	const char *run = NULL;
 
 	while (ls && b->next < ls->core->n && !run)
@@ -365,10 +451,10 @@ static void take_next(struct coming_back *b)
 }
 
 /* The state that the other master has left; NULL: none. */
-static struct doc *read_state(const struct master *m, const char *suite, struct arena *a)
+static struct doc *read_state(const struct master *m, const char *carrier, struct arena *a)
 {
 	CLEANUP(freep)
-	char *path = xasprintf("%s/" LAYOUT_RUNS "/%s/" SUITE_STATE_FILE, m->home, suite);
+	char *path = xasprintf("%s/" LAYOUT_RUNS "/%s/" SUITE_STATE_FILE, m->home, carrier);
 	CLEANUP(buf_release) struct buf text = {0};
 	struct doc *d;
 
@@ -383,8 +469,8 @@ static struct doc *read_state(const struct master *m, const char *suite, struct 
 /* The state that the carrier has brought goes before what was told. */
 static void take_runs(struct coming_back *b)
 {
-	const struct doc *state = read_state(b->m, b->suite, b->a);
-	struct live_suite *ls = suite_away(b->m, b->suite);
+	const struct doc *state = read_state(b->m, b->carrier, b->a);
+	struct live_suite *ls = suite_away(b->m, b->carrier);
 
 	if (ls && state)
 		see(ls, NULL, state);
@@ -412,7 +498,8 @@ void carrier_came_back(struct master *m, const char *run)
 	b = xcalloc(1, sizeof(*b));
 	ls->returns = true;
 	*b = (struct coming_back){.m = m, .a = arena_new()};
-	b->suite = arena_strdup(b->a, run);
+	b->suite = arena_strdup(b->a, ls->row.id);
+	b->carrier = arena_strdup(b->a, run);
 	struct live_run *lr = live_run_exact(m, run, b->a, &(struct err){0});
 	const struct doc *secret = doc_table(submission_of(ls, 0), "credentials");
 
@@ -428,7 +515,7 @@ void carrier_came_back(struct master *m, const char *run)
 		live_run_done(lr);
 	}
 	const struct import_source from = {
-		.run = b->suite, .url = b->url, .credentials = b->credentials};
+		.run = b->carrier, .url = b->url, .credentials = b->credentials};
 
 	if (owes && b->url)
 		import_start(m, &from, taken_carrier, b);
@@ -618,10 +705,11 @@ void carriers_check(struct master *m)
 {
 	check_carriers(m);
 	for (size_t i = 0; i < suites_active(m->suites); i++) {
+		CLEANUP(arena_freep) struct arena *a = arena_new();
 		const struct live_suite *ls = suites_at(m->suites, i);
+		const char *run = carrier_id(ls, a);
 
-		if (ls->core->away && !map_get(m->runs, str_from(ls->row.id)) &&
-		    !import_goes_on(m, ls->row.id))
-			carrier_came_back(m, ls->row.id);
+		if (ls->core->away && !map_get(m->runs, str_from(run)) && !import_goes_on(m, run))
+			carrier_came_back(m, run);
 	}
 }

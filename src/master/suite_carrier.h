@@ -8,12 +8,16 @@
  * it as a suite of its own, under the same id, and its runs are called <suite>-<entry>: so their tags tell whose they
  * are (driver.sweep).  When that suite has ended, its state is left in the carrier's directory (SUITE_STATE_FILE), with
  * whose copy it comes back; the copies of its runs are taken in then.
+ *
+ * A suite that is resumed gets a carrier again, <suite>.2 and so on; there the suite has that id.  How its entries stand
+ * goes with it, so that what has succeeded does not start there.
  */
 #include <stdbool.h>
 
 #include "base/str.h"
 
 struct arena;
+struct core_suite;
 struct doc;
 struct err;
 struct live_run;
@@ -24,8 +28,12 @@ struct master;
 
 /* ---- where the suite was started ---- */
 
-/* The submission of a carrier for the suite; NULL: it stays here. */
+/* Can the suite be with a master of its own? */
+bool carrier_is_possible(const struct live_suite *ls, struct arena *a);
+/* The submission of its carrier; NULL: its job cannot be read. */
 struct doc *carrier_submission(const struct live_suite *ls, struct arena *a);
+/* The id of the run that carries it now, or did last. */
+const char *carrier_id(const struct live_suite *ls, struct arena *a);
 /* How the suite of this carrier stands, as the other master shows it. */
 void carrier_seen(struct live_run *lr, const struct doc *suite);
 /* The other master is reached by another address than before. */
@@ -41,6 +49,8 @@ struct live_run *carrier_of(const struct master *m, const char *suite);
 /* The run is there, its suite is to be. */
 int carrier_take(struct live_run *lr, const struct doc *body, struct arena *a,
 		 const char **ret_details, struct err *err);
+/* How the entries of a suite stand that is carried here; NULL: they all wait. */
+int carrier_take_entries(struct core_suite *s, const struct doc *list, struct err *err);
 /* Is this the id of a run of a suite that is carried here? */
 bool carrier_run_id_ok(const struct master *m, struct str id);
 /* Turns the submission of an entry of a carried suite into one for this machine. */

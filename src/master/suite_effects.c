@@ -108,11 +108,14 @@ static void start(struct live_suite *ls, const struct suite_effect *fx)
 
 static void cancel(struct live_suite *ls, const struct suite_effect *fx)
 {
-	const char *run = fx->index < 0 ? ls->row.id : ls->runs[fx->index];
+	CLEANUP(arena_freep) struct arena *a = arena_new();
+	const struct core_suite *s = ls->core;
+	const char *run = fx->index < 0 ? carrier_id(ls, a) : ls->runs[fx->index];
+	int attempt = fx->index < 0 ? s->carrier : s->entries[fx->index].attempt;
 	struct live_run *lr = run ? map_get(ls->m->runs, str_from(run)) : NULL;
 	struct event ev = {.kind = EV_CANCEL, .hurry = fx->hurry};
 
-	if (!lr || (fx->index >= 0 && ls->core->entries[fx->index].attempt != fx->attempt))
+	if (!lr || attempt != fx->attempt)
 		return;
 	snprintf(ev.text, sizeof(ev.text), "its suite was stopped");
 	run_event(lr, &ev);

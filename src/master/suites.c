@@ -23,6 +23,7 @@
 #include "master/round.h"
 #include "master/runs.h"
 #include "master/suite_carrier.h"
+#include "master/suite_submission.h"
 #include "master/upkeep/space.h"
 #include "master/upkeep/suite_files.h"
 #include "master/upkeep/suite_requests.h"
@@ -140,19 +141,6 @@ static struct live_suite *load(struct suites *s, int64_t no, struct err *err)
 	set_dir(ls);
 	ls->ended = suite_phase_is_final(ls->core->phase);
 	return ls;
-}
-
-static int load_request(struct live_suite *ls, struct err *err)
-{
-	CLEANUP(freep) char *path = path_join(ls->dir, SUITE_REQUEST_FILE);
-	CLEANUP(buf_release) struct buf text = {0};
-
-	buf_init(&text, DOC_MAX_BYTES);
-	if (file_read(path, &text, err) < 0)
-		return -1;
-	return json_parse(buf_str(&text), ls->arena, &ls->request, err) < 0
-		       ? err_wrap(err, "'%s'", path)
-		       : 0;
 }
 
 struct live_suite *suites_by_no(struct suites *s, int64_t no)
@@ -548,7 +536,6 @@ static int fill(struct live_suite *ls, const struct doc *body, const char **ret_
 static int write_dir(const struct live_suite *ls, const struct doc *body, struct err *err)
 {
 	CLEANUP(freep) char *experiments = path_join(ls->dir, "experiments");
-	CLEANUP(freep) char *request = path_join(ls->dir, SUITE_REQUEST_FILE);
 	CLEANUP(freep) char *file = path_join(ls->dir, "suite.toml");
 	CLEANUP(buf_release) struct buf text = {0};
 
@@ -557,12 +544,10 @@ static int write_dir(const struct live_suite *ls, const struct doc *body, struct
 	if (file_mkdir_p(experiments, 0700, err) < 0 ||
 	    file_write(file, buf_str(&text), 0600, err) < 0)
 		return -1;
-	buf_reset(&text);
-	doc_to_json(ls->request, &text);
-	return file_write_atomic(request, buf_str(&text), 0600, true, err);
+	return suite_submission_save(ls, err);
 }
 
-/* Makes the run that carries the suite, if it is to have a master of its own. */
+/* Makes the run that carries the suite, which is to have a master of its own. */
 static int make_carrier(struct live_suite *ls, struct arena *a, struct live_run **ret,
 			const char **ret_details, struct err *err)
 {
@@ -570,8 +555,7 @@ static int make_carrier(struct live_suite *ls, struct arena *a, struct live_run 
 	bool is_new;
 
 	if (!body)
-		return 0;
-	ls->core->away = true;
+		return err_set(err, ERR_INVALID, "the suite's job cannot be read");
 	return runs_submit(ls->m, body, a, ret, &is_new, ret_details, err);
 }
 
@@ -622,8 +606,12 @@ int suites_submit_as(struct suites *s, const struct doc *body, const char *id, s
 	ls->row.request_id = arena_str(ls->arena, request).p;
 	ls->row.id = id ? arena_strdup(ls->arena, id) : NULL;
 	int rc = fill(ls, body, &details, err);
+	if (rc == 0 && id)
+		rc = carrier_take_entries(ls->core, doc_array(body, "entries"), err);
+	if (rc == 0 && !id)
+		ls->core->away = carrier_is_possible(ls, a);
 	if (rc == 0 && (rc = write_dir(ls, body, err)) == 0 &&
-	    (id || (rc = make_carrier(ls, a, &carrier, &details, err)) == 0)) {
+	    (!ls->core->away || (rc = make_carrier(ls, a, &carrier, &details, err)) == 0)) {
 		store_begin(s->m->store);
 		rc = store_suite_add(s->m->store, &ls->row, ls->core, err);
 	}
@@ -644,10 +632,26 @@ int suites_submit_as(struct suites *s, const struct doc *body, const char *id, s
 	return 0;
 }
 
-int suites_again(struct suites *s, struct str id, bool failed, struct live_suite **ret,
-		 struct err *err)
+/* It is not stored that it goes on. */
+static void end_again(struct live_suite *ls)
+{
+	ls->m->suites->v.n--;
+	live_suite_done(ls);
+}
+
+static int go_on_elsewhere(struct live_suite *ls, struct arena *a, const char **ret_details,
+			   struct err *err)
+{
+	struct live_run *carrier = NULL;
+
+	return ls->core->away ? make_carrier(ls, a, &carrier, ret_details, err) : 0;
+}
+
+int suites_again(struct suites *s, struct str id, const struct doc *body, struct arena *a,
+		 struct live_suite **ret, const char **ret_details, struct err *err)
 {
 	struct live_suite *ls = suites_find(s, id, err);
+	bool failed = doc_bool(body, "failed", false);
 	struct suite_event ev = {.kind = SUITE_AGAIN, .failed = failed};
 
 	if (!ls)
@@ -666,19 +670,25 @@ int suites_again(struct suites *s, struct str id, bool failed, struct live_suite
 				  "every run of suite %s has succeeded: there is nothing to resume; "
 				  "'regatta suite run' starts its file anew",
 				  ls->row.id)
-			: load_request(ls, err);
+			: suite_submission_load(ls, err);
 
+	if (rc == 0)
+		rc = suite_credentials_renew(ls, doc_table(body, "credentials"), err);
 	if (rc < 0) {
 		live_suite_done(ls);
 		return -1;
 	}
 	*vec_push(&s->v) = ls;
+	ev.away = carrier_is_possible(ls, a);
 	suite_event(ls, &ev);
 	if (!ls->in_round) {
-		s->v.n--;
 		err_set(err, ERR_CONFLICT, "suite %s: there is nothing to resume%s", ls->row.id,
 			failed ? "" : "; --failed starts what has failed again");
-		live_suite_done(ls);
+		end_again(ls);
+		return -1;
+	}
+	if (go_on_elsewhere(ls, a, ret_details, err) < 0) {
+		end_again(ls);
 		return -1;
 	}
 	ls->ended = false;
@@ -760,7 +770,7 @@ int suites_resume(struct suites *s, struct err *err)
 		struct live_suite *ls = load(s, f.nos.v[i - 1], &why);
 
 		/* The others are resumed without it. */
-		if (!ls || load_request(ls, &why) < 0) {
+		if (!ls || suite_submission_load(ls, &why) < 0) {
 			log_error("suite number %lld is not resumed: %s", (long long)f.nos.v[i - 1],
 				  why.msg);
 			if (ls)

@@ -23,9 +23,6 @@ struct live_run;
 struct master;
 struct suites;
 
-/* In the directory of a suite: what was submitted. */
-#define SUITE_REQUEST_FILE "request.json"
-
 struct live_suite {
 	struct master *m;
 	struct suite_row row;
@@ -70,9 +67,10 @@ struct live_suite *suites_find(struct suites *s, struct str id, struct err *err)
 void live_suite_done(struct live_suite *ls);
 /* The one with this number that goes on; NULL: it does not. */
 struct live_suite *suites_by_no(struct suites *s, int64_t no);
-/* A suite that has ended goes on: makes it active.  ERR_CONFLICT if there is nothing to do. */
-int suites_again(struct suites *s, struct str id, bool failed, struct live_suite **ret,
-		 struct err *err);
+/* A suite that has ended goes on: makes it active.  The body says whether with what has failed, too, and may have
+ * credentials (suite_submission.h).  ERR_CONFLICT if there is nothing to do. */
+int suites_again(struct suites *s, struct str id, const struct doc *body, struct arena *a,
+		 struct live_suite **ret, const char **ret_details, struct err *err);
 
 /* Steps the core.  Changed rows and effects wait for the end of the round. */
 void suite_event(struct live_suite *ls, const struct suite_event *ev);

@@ -5,8 +5,8 @@
  * What is true is kept apart from what the master believes: which run was made for which attempt of
  * which entry, and how it ended.  A start that is asked for again finds the run that was made, as the
  * request id does in the master.  The client that started the suite may run on_exit, be silent, or die
- * in the middle.  A suite may be away, with another master that is followed by looks and may be lost.  Invariants S1
- * to S8 are in docs/invariants.md.
+ * in the middle.  A suite may be away, with another master that is followed by looks and may be lost, and may go away
+ * again when it is resumed.  Invariants S1 to S8 are in docs/invariants.md.
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -52,11 +52,13 @@ struct suite_world {
 	bool client_gone,
 		client_done; /* done: its commands have ended, and the master has not heard it */
 	/* It is with another master, until it has ended: how its entries stand there, and whose results were copied;
-	 * closed: that master has ended the suite, which is known here; gone: it has ended after that, or was lost;
-	 * told: the cancel has reached it; put_off: its results are taken in later. */
-	struct {
-		bool away, gone, lost, closed, known, told, put_off;
+	 * on_exit: that master has it; closed: it has ended the suite, which is known here; gone: it has ended after
+	 * that, or was lost; told: the cancel has reached it; put_off: its results are taken in later. */
+	struct away {
+		bool away, on_exit, gone, lost, closed, known, told, put_off;
 		enum entry_state entries[MAX_RUNS];
+		int attempts[MAX_RUNS];
+		int64_t micro[MAX_RUNS];
 		bool copied[MAX_RUNS];
 	} there;
 	int verbose;
@@ -158,13 +160,30 @@ static void copy_state(struct core_suite *to, const struct core_suite *from)
 	to->closer_until_ms = from->closer_until_ms;
 	to->since_ms = from->since_ms;
 	to->away = from->away;
+	to->carrier = from->carrier;
 	to->closed_there = from->closed_there;
 }
 
-/* Only rows that the core has listed are written. */
+/* The other master gets the suite as it stands. */
+static void leave(struct suite_world *w, bool first)
+{
+	w->there = (struct away){.away = true, .on_exit = first};
+	for (int i = 0; i < w->disk->n; i++) {
+		const struct suite_entry *e = &w->memory->entries[i];
+
+		w->there.entries[i] = e->state;
+		w->there.attempts[i] = e->attempt;
+		w->there.micro[i] = e->cost_micro;
+	}
+}
+
+/* Only rows that the core has listed are written.  With the row of the suite goes that of its carrier. */
 static void save(struct suite_world *w)
 {
 	struct core_suite *m = w->memory, *d = w->disk;
+
+	if (m->away && !w->there.away)
+		leave(w, false);
 
 	if (d->phase == SUITE_RUNNING && m->phase != SUITE_RUNNING)
 		for (int i = 0; i < d->n; i++)
@@ -335,7 +354,7 @@ static void carry_out(struct suite_world *w)
 		return;
 	case SUITE_FX_CANCEL:
 		if (fx.index < 0)
-			w->there.told = true;
+			w->there.told = w->there.told || fx.attempt == w->memory->carrier;
 		else
 			w->runs[fx.index][fx.attempt].to_cancel = true;
 		return;
@@ -343,7 +362,7 @@ static void carry_out(struct suite_world *w)
 		w->there.put_off = false;
 		return;
 	case SUITE_FX_CLOSE:
-		if (w->there.away && w->there.known)
+		if (w->there.away && w->there.on_exit && w->there.known)
 			broken(w, "S8: on_exit has run at the other master, and runs here");
 		if (w->client_until > w->now)
 			broken(w, "S7: on_exit runs on the master, and the client runs it");
@@ -429,19 +448,23 @@ static void go_on_there(struct suite_world *w)
 		w->there.lost = chance(w, 200);
 		return;
 	}
-	if (*e == ENTRY_WAITING && !w->there.told)
+	if (*e == ENTRY_WAITING && !w->there.told) {
 		*e = ENTRY_RUNNING;
-	else if (*e == ENTRY_RUNNING)
+		if (has_succeeded(w, i))
+			broken(w, "S1: entry %d has succeeded and starts again elsewhere", i);
+	} else if (*e == ENTRY_RUNNING) {
 		*e = w->there.told    ? ENTRY_CANCELLED
 		     : chance(w, 200) ? ENTRY_FAILED
 				      : ENTRY_SUCCEEDED;
-	w->there.copied[i] = entry_state_is_final(*e) && rng_below(&w->rng, 4);
+		w->there.micro[i]++;
+		w->there.copied[i] = rng_below(&w->rng, 4);
+	}
 	for (int k = 0; k < w->disk->n; k++)
 		left += w->there.told ? w->there.entries[k] == ENTRY_RUNNING
 				      : !entry_state_is_final(w->there.entries[k]);
 	w->there.closed = left == 0;
 	w->there.gone = w->there.lost = !w->there.closed && chance(w, 10);
-	w->closes += w->there.closed;
+	w->closes += w->there.closed && w->there.on_exit;
 }
 
 static void look_there(struct suite_world *w, int i)
@@ -449,8 +472,8 @@ static void look_there(struct suite_world *w, int i)
 	step(w, &(struct suite_event){.kind = SUITE_SEEN,
 				      .index = i,
 				      .state = w->there.entries[i],
-				      .attempt = 1,
-				      .micro = 1});
+				      .attempt = w->there.attempts[i],
+				      .micro = w->there.micro[i]});
 }
 
 /* All of it, with its end. */
@@ -475,7 +498,7 @@ static void take_ends(struct suite_world *w)
 		if (w->there.copied[i])
 			step(w, &(struct suite_event){.kind = SUITE_RUN_ENDED,
 						      .index = i,
-						      .attempt = 1,
+						      .attempt = w->there.attempts[i],
 						      .verdict = verdicts[w->there.entries[i]],
 						      .micro = 1});
 }
@@ -565,7 +588,9 @@ static bool go_on(struct suite_world *w)
 	w->cancelled = rng_below(&w->rng, 2);
 	w->client_until = 0;
 	w->client_gone = w->client_done = false;
-	struct suite_event ev = {.kind = SUITE_AGAIN, .failed = rng_below(&w->rng, 2)};
+	struct suite_event ev = {.kind = SUITE_AGAIN,
+				 .failed = rng_below(&w->rng, 2),
+				 .away = rng_below(&w->rng, 3) == 0};
 	if (rng_below(&w->rng, 2))
 		snprintf(ev.client, sizeof(ev.client), "%s", CLIENT);
 	step(w, &ev);
@@ -640,7 +665,9 @@ void sim_suite(uint64_t seed, int verbose, struct sim_result *ret)
 	w->memory = core_suite_new(&w->plan, w->parallel);
 	if (rng_below(&w->rng, 2))
 		snprintf(w->memory->client, sizeof(w->memory->client), "%s", CLIENT);
-	w->there.away = w->memory->away = w->disk->away = rng_below(&w->rng, 4) == 0;
+	w->memory->away = w->disk->away = rng_below(&w->rng, 4) == 0;
+	if (w->memory->away)
+		leave(w, true);
 	step(w, &(struct suite_event){.kind = SUITE_ACCEPTED});
 	for (; !ret->broken; w->steps++) {
 		if (w->steps > MAX_STEPS)

@@ -21,7 +21,7 @@ struct arena;
 struct err;
 struct store;
 
-#define STORE_VERSION 24 /* of the schema; older ones are migrated, newer ones refused */
+#define STORE_VERSION 25 /* of the schema; older ones are migrated, newer ones refused */
 
 /*
  * Makes the home if needed and takes its lock.

@@ -390,11 +390,16 @@ static const char version_23[] =
 static const char version_24[] =
 	"ALTER TABLE suite ADD COLUMN closed_there INTEGER NOT NULL DEFAULT 0 CHECK (closed_there IN (0, 1));";
 
+/* ... which another run carries when it is resumed. */
+static const char version_25[] =
+	"ALTER TABLE suite ADD COLUMN carrier INTEGER NOT NULL DEFAULT 1 CHECK (carrier > 0);";
+
 const struct migration store_migrations[STORE_VERSION] = {
-	{version_1},  {version_2},  {version_3},  {version_4},	{version_5},  {version_6},
-	{version_7},  {version_8},  {version_9},  {version_10}, {version_11}, {version_12},
-	{version_13}, {version_14}, {version_15}, {version_16}, {version_17}, {version_18},
-	{version_19}, {version_20}, {version_21}, {version_22}, {version_23}, {version_24}};
+	{version_1},  {version_2},  {version_3},  {version_4},	{version_5},
+	{version_6},  {version_7},  {version_8},  {version_9},	{version_10},
+	{version_11}, {version_12}, {version_13}, {version_14}, {version_15},
+	{version_16}, {version_17}, {version_18}, {version_19}, {version_20},
+	{version_21}, {version_22}, {version_23}, {version_24}, {version_25}};
 
 /* By primary result code.  `next` says what a user can do. */
 static const struct {

@@ -32,7 +32,7 @@ static const struct stmt_def defs[STMT_SLOTS] = {
 		{"save suite",
 		 "UPDATE suite SET phase = ?2, cancel_asked = ?3, hurry = ?4, too_dear = ?5, kind = ?6, "
 		 "cause = ?7, closed = ?8, since_ms = ?9, client = ?10, closer = ?11, "
-		 "closer_until_ms = ?12, away = ?13, closed_there = ?14 WHERE no = ?1"},
+		 "closer_until_ms = ?12, away = ?13, closed_there = ?14, carrier = ?15 WHERE no = ?1"},
 	[SAVE_ENTRY] =
 		{"save entry of a suite",
 		 "REPLACE INTO suite_entry (suite, place, variant, repeat, state, attempt, "
@@ -41,7 +41,7 @@ static const struct stmt_def defs[STMT_SLOTS] = {
 	[LOAD] =
 		{"restore suite",
 		 "SELECT phase, cancel_asked, hurry, too_dear, kind, cause, closed, since_ms, client, "
-		 "closer, closer_until_ms, away, closed_there FROM suite WHERE no = ?1"},
+		 "closer, closer_until_ms, away, closed_there, carrier FROM suite WHERE no = ?1"},
 	[LOAD_ENTRIES] =
 		{"restore entries of a suite",
 		 "SELECT place, variant, repeat, state, attempt, cost_micro, kind, cause, run FROM "
@@ -130,6 +130,7 @@ int store_suite_save(struct store *st, int64_t no, const struct core_suite *s, i
 	query_int(&q, s->closer_until_ms);
 	query_int(&q, s->away);
 	query_int(&q, s->closed_there);
+	query_int(&q, s->carrier);
 	return query_run(&q, err);
 }
 
@@ -166,6 +167,7 @@ static int restore_suite(struct store *st, int64_t no, struct core_suite *s, str
 	s->closer_until_ms = row_int(&q);
 	s->away = row_int(&q);
 	s->closed_there = row_int(&q);
+	s->carrier = (int)row_int(&q);
 	return query_sound(&q, err);
 }
 

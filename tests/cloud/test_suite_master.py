@@ -131,14 +131,29 @@ def test_the_suite_goes_on_without_the_laptop_and_its_machine_ends_by_itself(qui
     assert not quick.left(*STAYS)
 
 
-def test_what_a_lost_master_has_made_for_its_suite_is_removed_and_on_exit_runs_here(quick, user):
-    suite = start(user, job=JOB.replace('SECONDS_ = "0"', 'SECONDS_ = "600"'))
-    runs_there(user, suite)
+def test_what_a_lost_master_made_is_removed_and_another_one_goes_on_when_the_suite_is_resumed(quick, user):
+    """What has succeeded does not run again, and on_exit runs here."""
+    ready = user.directory / "ready"
+    job = JOB.replace("sleep $SECONDS_", "[ -e $SECONDS_ ] || [ $N = 1 ] || sleep 600").replace('SECONDS_ = "0"', f'SECONDS_ = "{ready}"')
+    suite = start(user, SUITE.replace('"3"]', '"3", "4"]'), job)
+    wait_for(lambda: [r["state"] for r in runs_of(status(user, suite))] == ["succeeded", "running", "running", "waiting"], 150, "its runs")
     machines = {facts["tags"].get("regatta:run"): number for number, facts in quick.launched().items()}
     client(quick, "ec2").terminate_instances(InstanceIds=[machines[suite]])
     ended = ends(user, suite, 300)
     assert (ended["state"], ended["exit_code"]) == ("failed", 1)
     assert "master has gone" in ended["cause"], ended["cause"]
-    assert [r["state"] for r in runs_of(ended)] == ["failed", "failed", "waiting"]
+    assert [r["state"] for r in runs_of(ended)] == ["succeeded", "failed", "failed", "waiting"]
     assert (user.directory / "said").read_text() == "failed\n"
+    assert gone(quick, suite) and not quick.left(*STAYS)
+
+    ready.write_text("")
+    user("suite", "resume", suite, "--failed", "-d")
+    ended = ends(user, suite)
+    assert (ended["state"], ended["exit_code"]) == ("succeeded", 0), (user.directory / "home/master.log").read_text()[-4000:]
+    assert [r["run"] for r in runs_of(ended)] == [f"{suite}-1", f"{suite}.2-2.2", f"{suite}.2-3.2", f"{suite}.2-4"]
+    assert [user("logs", r["run"]).stdout for r in runs_of(ended)] == [f"value={i}\n" for i in (1, 2, 3, 4)]
+    made = [facts["tags"].get("regatta:run", "") for facts in quick.launched().values()]
+    assert sorted(run for run in made if run.startswith(f"{suite}.2")) == [f"{suite}.2"] + [r["run"] for r in runs_of(ended)[1:]]
+    assert (user.directory / "said").read_text() == "failed\nsucceeded\n"
+    assert (user.directory / "home/suites" / suite / "table.csv").read_text().count(f"{suite},") == 4
     assert gone(quick, suite) and not quick.left(*STAYS)

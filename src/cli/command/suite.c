@@ -21,6 +21,7 @@
 #include "cli/command/suite_submit.h"
 #include "cli/show/suite_table.h"
 #include "cli/show/terminal.h"
+#include "driver/driver.h"
 #include "fmt/doc.h"
 
 #define CALL_MS 30000
@@ -385,22 +386,52 @@ static int action_cancel(const struct cli_call *c)
 	return cli_print(&out);
 }
 
+/* Those of the submission may hold no more: the runs get what the caller has now. */
+static struct doc *fresh_credentials(struct api *api, struct str id, struct arena *a)
+{
+	struct doc *answer, *all = doc_new(a, DOC_TABLE);
+	struct err err;
+
+	if (api_get_doc(api, api_suite_path(a, id, "/engines"), a, &answer, &err) < 0)
+		return all;
+	const struct doc *list = doc_array(answer, "engines");
+
+	for (size_t i = 0; list && i < list->array.n; i++) {
+		struct str name = doc_str(list->array.v[i], "name", STR(""));
+		const struct resolver *r = resolver_for(arena_str(a, name).p);
+		const struct resolve_input in = {.options = doc_table(list->array.v[i], "options")};
+		struct doc *credentials = NULL;
+
+		if (!r || !r->at_client || !r->credentials)
+			continue;
+		if (r->credentials(&in, a, &credentials, &err) < 0)
+			cli_say("warning: the credentials that were submitted are used again: %s",
+				err.msg);
+		else if (credentials)
+			doc_set(a, all, name, credentials);
+	}
+	return all;
+}
+
 static int action_resume(const struct cli_call *c)
 {
 	CLEANUP(arena_freep) struct arena *a = arena_new();
 	CLEANUP(api_release) struct api api = {0};
 	CLEANUP(buf_release) struct buf json = {0};
 	CLEANUP(close_fdp) int signals = -1;
+	struct doc *body = doc_new(a, DOC_TABLE);
 	struct err err;
 	struct str id;
 
 	buf_init(&json, API_MAX_ANSWER);
 	if (api_open_named(&api, c, true, &err) < 0)
 		return cli_fail(&err);
-	if (pick_suite(&api, c, a, &id, &err) < 0 ||
-	    suite_send(&api, api_suite_path(a, id, "/resume"),
-		       call_flag(c, "failed") ? STR("{\"failed\":true}") : STR("{}"), &signals,
-		       &json, &err) < 0)
+	if (pick_suite(&api, c, a, &id, &err) < 0)
+		return api_fail(&api, &err);
+	doc_set(a, body, STR("failed"), doc_new_bool(a, call_flag(c, "failed")));
+	doc_set(a, body, STR("credentials"), fresh_credentials(&api, id, a));
+	if (suite_send(&api, api_suite_path(a, id, "/resume"), str_from(doc_json_text(a, body)),
+		       &signals, &json, &err) < 0)
 		return api_fail(&api, &err);
 	return stay_or_leave(c, &api, &json, signals, NULL);
 }

@@ -74,6 +74,7 @@ static const struct api_route routes[] = {
 	ROUTE("POST", "/api/v1/suites/:suite/on_exit", API_SUBMIT, api_suite_on_exit),
 	ROUTE("POST", "/api/v1/suites/:suite/cancel", API_SUBMIT, api_suite_cancel),
 	ROUTE("POST", "/api/v1/suites/:suite/resume", API_SUBMIT, api_suite_resume),
+	ROUTE("GET", "/api/v1/suites/:suite/engines", API_SUBMIT, api_suite_engines),
 	ROUTE("GET", "/api/v1/runs/:run/job", API_READ, api_run_job),
 	ROUTE("GET", "/api/v1/runs/:run/plan", API_READ, api_run_plan),
 	ROUTE("GET", "/api/v1/runs/:run/record", API_READ, api_run_record),

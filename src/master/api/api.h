@@ -92,6 +92,7 @@ int api_suite_file(struct api_call *c, struct err *err);
 int api_suite_on_exit(struct api_call *c, struct err *err);
 int api_suite_cancel(struct api_call *c, struct err *err);
 int api_suite_resume(struct api_call *c, struct err *err);
+int api_suite_engines(struct api_call *c, struct err *err);
 /* exec.c */
 int api_run_exec(struct api_call *c, struct err *err);
 int api_exec_input(struct api_call *c, struct err *err);

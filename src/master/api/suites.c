@@ -14,6 +14,7 @@
 #include "fmt/doc.h"
 #include "master/api/api.h"
 #include "master/round.h"
+#include "master/suite_submission.h"
 #include "master/upkeep/suite_files.h"
 
 #define ANSWER_MAX_BYTES (64u << 20)
@@ -127,9 +128,27 @@ int api_suite_resume(struct api_call *c, struct err *err)
 	if (c->m->stopping)
 		return err_set(err, ERR_UNAVAILABLE, "the master is about to stop");
 	if (api_read_body(c, &body, err) < 0 ||
-	    suites_again(c->m->suites, c->params[0], doc_bool(body, "failed", false), &ls, err) < 0)
+	    suites_again(c->m->suites, c->params[0], body, c->arena, &ls, &c->details, err) < 0)
 		return -1;
 	return reply_changed(c, ls, err);
+}
+
+/* What a resume needs credentials for.  Once every run has succeeded there is nothing. */
+int api_suite_engines(struct api_call *c, struct err *err)
+{
+	struct live_suite *ls = suites_find(c->m->suites, c->params[0], err);
+	CLEANUP(buf_release) struct buf text = {0};
+
+	if (!ls)
+		return -1;
+	if (!ls->request)
+		(void)suite_submission_load(ls, &(struct err){0});
+	buf_init(&text, ANSWER_MAX_BYTES);
+	suite_engines_to_json(ls, &text);
+	buf_addc(&text, '\n');
+	live_suite_done(ls);
+	api_reply_json(c, 200, &text);
+	return 0;
 }
 
 /* The client that stays runs on_exit, goes on with it, or has run it. */

@@ -15,6 +15,7 @@
 #include "base/path.h"
 #include "link/layout.h"
 #include "master/internal.h"
+#include "master/suite_submission.h"
 #include "master/suites.h"
 
 void suite_request_drop(const char *dir, const struct core_suite *s)

@@ -1005,6 +1005,60 @@ static void results_tell_the_end_of_a_run_that_was_not_seen_to_end(void **state)
 	end(&h);
 }
 
+/* Rule: a suite that is resumed may go to another master again.  It has what succeeded, but not on_exit. */
+static void a_resumed_suite_goes_away_again_and_on_exit_runs_here(void **state)
+{
+	struct history h = {0};
+
+	(void)state;
+	begin_away(&h);
+	step(&h, seen(0, ENTRY_SUCCEEDED));
+	step(&h, seen(1, ENTRY_RUNNING));
+	step(&h, (struct suite_event){.kind = SUITE_BACK, .err_kind = ERR_UNAVAILABLE});
+	next(&h, SUITE_FX_CLOSE);
+	step(&h, (struct suite_event){.kind = SUITE_CLOSED});
+	next(&h, SUITE_FX_ENDED);
+	step(&h, (struct suite_event){.kind = SUITE_AGAIN, .failed = true, .away = true});
+	nothing_more(&h);
+	assert_true(h.s->away);
+	assert_int_equal(h.s->carrier, 2);
+	assert_int_equal(h.s->entries[0].state, ENTRY_SUCCEEDED);
+	assert_int_equal(h.s->entries[1].attempt, 2);
+	step(&h, (struct suite_event){.kind = SUITE_CANCEL});
+	assert_int_equal(next(&h, SUITE_FX_CANCEL), -1);
+	assert_int_equal(h.fx.v.v[h.seen - 1].attempt, 2); /* the second carrier */
+	step(&h, (struct suite_event){.kind = SUITE_SEEN_END, .closed = true});
+	step(&h, (struct suite_event){.kind = SUITE_BACK, .verdict = VERDICT_CANCELLED});
+	next(&h, SUITE_FX_CLOSE);
+	step(&h, (struct suite_event){.kind = SUITE_CLOSED});
+	next(&h, SUITE_FX_ENDED);
+	assert_int_equal(h.s->phase, SUITE_CANCELLED);
+	end(&h);
+}
+
+/* Rule: no machine is made for a suite that has nothing to run. */
+static void a_resumed_suite_that_starts_nothing_does_not_go_away(void **state)
+{
+	struct history h = {0};
+
+	(void)state;
+	h.after[0] = 1;
+	h.variants[0] = (struct suite_variant){.after = h.after, .nafter = 1};
+	begin(&h, 2, 1, 1);
+	accept_suite(&h);
+	run_next(&h, VERDICT_FAILED);
+	next(&h, SUITE_FX_ENDED);
+	step(&h, (struct suite_event){.kind = SUITE_AGAIN, .away = true});
+	next(&h, SUITE_FX_ENDED);
+	assert_false(h.s->away);
+	h.plan.runs.max_cost = 0.5; /* spent */
+	step(&h, (struct suite_event){.kind = SUITE_AGAIN, .failed = true, .away = true});
+	next(&h, SUITE_FX_ENDED);
+	assert_false(h.s->away);
+	assert_int_equal(h.s->carrier, 1);
+	end(&h);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -1045,6 +1099,8 @@ int main(void)
 		cmocka_unit_test(results_that_never_will_be_there_are_not_waited_for),
 		cmocka_unit_test(a_suite_that_was_seen_to_have_ended_is_not_closed_again),
 		cmocka_unit_test(results_tell_the_end_of_a_run_that_was_not_seen_to_end),
+		cmocka_unit_test(a_resumed_suite_goes_away_again_and_on_exit_runs_here),
+		cmocka_unit_test(a_resumed_suite_that_starts_nothing_does_not_go_away),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

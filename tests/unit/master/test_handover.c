@@ -17,6 +17,8 @@
 #include "link/layout.h"
 #include "master/run_json.h"
 #include "master/runs.h"
+#include "master/suite_carrier.h"
+#include "master/suite_submission.h"
 #include "master/suites.h"
 #include "master/upkeep/exports.h"
 #include "master/upkeep/own_machine.h"
@@ -571,8 +573,9 @@ static void results_that_cannot_be_copied_keep_the_machine_for_a_while(void **st
 
 /* ---- suites ---- */
 
-#define SUITE                                                                                                    \
-	"\"suite\":{\"name\":\"s\",\"suite\":{\"job\":\"x.toml\",\"parallel\":2},\"matrix\":{\"count\":[1,2]}}," \
+#define SUITE                                                                                      \
+	"\"suite\":{\"name\":\"s\",\"suite\":{\"job\":\"x.toml\",\"parallel\":2,"                  \
+	"\"on_exit\":[\"true\"]},\"matrix\":{\"count\":[1,2]}},"                                   \
 	"\"base_dir\":\"/\",\"auto\":{\"nodes\":2,\"here\":false},"
 
 /* Two variants, each with a submission; the second has more facts. */
@@ -735,13 +738,15 @@ static void what_succeeded_at_a_lost_master_has_not_failed(void **state)
 	end_a_run(h);
 	suite_is_away(h);
 	lose(h);
-	add_ended_run(h, "'s-2'");
+	add_ended_run(h, "(SELECT id || '-2' FROM suite)");
+	rig_damage(h->r,
+		   "UPDATE suite_entry SET run = (SELECT id || '-2' FROM suite) WHERE place = 1");
 	take_back(h);
 	assert_int_equal(rig_stored(h->r, "SELECT state FROM suite_entry WHERE place = 1"),
 			 ENTRY_SUCCEEDED);
 }
 
-/* The same of one that was not seen to have started, which is found by the name that it must have. */
+/* The same of one that was not seen to have started, and has had a run before: it is found by the name that it must have. */
 static void what_started_and_succeeded_at_a_lost_master_does_not_wait(void **state)
 {
 	struct handed *h = *state;
@@ -750,11 +755,136 @@ static void what_started_and_succeeded_at_a_lost_master_does_not_wait(void **sta
 	suite_is_away(h);
 	lose(h);
 	add_ended_run(h, "(SELECT id || '-2' FROM suite)");
-	rig_damage(h->r, "UPDATE suite_entry SET state = 0, run = NULL WHERE place = 1");
+	rig_damage(h->r, "UPDATE suite_entry SET state = 0, run = 's-abcd-2' WHERE place = 1");
 	take_back(h);
 	assert_int_equal(rig_stored(h->r, "SELECT count(*) FROM suite_entry JOIN run ON run.id = "
 					  "suite_entry.run WHERE place = 1 AND state = 3"),
 			 1);
+}
+
+static int resume_with(struct handed *h, const char *suite, const char *body)
+{
+	CLEANUP(freep) char *path = xasprintf("/api/v1/suites/%s/resume", suite);
+
+	return rig_http(h->r, "POST", path, body);
+}
+
+/* The suite with one run that has succeeded and one that ran has come back from a lost master. */
+static char *lose_and_resume(struct handed *h)
+{
+	suite_is_away(h);
+	char *suite = xstrdup(the_suite(h)->row.id);
+
+	h->other.run = h->other.suite = NULL;
+	rig_until(h->r, !the_suite(h));
+	h->other.run = "{\"state\":\"running\"}";
+	CLEANUP(freep)
+	char *body = xasprintf("{\"failed\":true,\"credentials\":{\"aws.ec2\":{\"fresh\":1,%s}}",
+			       h->s3.credentials + 1);
+
+	assert_int_equal(resume_with(h, suite, body), 200);
+	return suite;
+}
+
+/* Rule: a suite that is resumed has one master again, which does not run again what has succeeded. */
+static void a_resumed_suite_gets_a_master_again_which_knows_what_succeeded(void **state)
+{
+	struct handed *h = *state;
+	CLEANUP(freep) char *suite = lose_and_resume(h);
+	CLEANUP(freep) char *carrier = xasprintf("%s.2", suite);
+	CLEANUP(freep) char *run = xasprintf("\"run\":\"%s\"", carrier);
+
+	assert_string_equal(rig_run(h->r)->row.id, carrier);
+	assert_non_null(strstr(rig_run(h->r)->credentials, "fresh"));
+	rig_until(h->r, core(h)->phase == RUN_RUNNING);
+	assert_int_equal(h->other.offers, 2);
+	assert_non_null(strstr(h->other.bodies[1], run));
+	assert_null(strstr(h->other.bodies[1], "fresh"));
+	assert_null(strstr(h->other.bodies[1], "on_exit"));
+	assert_non_null(
+		strstr(h->other.bodies[1],
+		       "\"entries\":[{\"at\":0,\"state\":\"succeeded\",\"attempt\":1,"
+		       "\"cost_micro\":500000},{\"at\":1,\"state\":\"waiting\",\"attempt\":2,"));
+	assert_int_equal(rig_stored(h->r, "SELECT count(*) FROM run"), 2);
+	/* The next master follows it. */
+	rig_crash(h->r);
+	assert_true(rig_start(h->r));
+	assert_true(the_suite(h)->core->away);
+	assert_int_equal(rig_http(h->r, "POST", "/api/v1/suites/s/cancel", "{}"), 200);
+	rig_until(h->r, h->other.cancels > 0);
+}
+
+static void a_suite_comes_back_from_its_second_master(void **state)
+{
+	struct handed *h = *state;
+	CLEANUP(freep) char *suite = lose_and_resume(h);
+
+	rig_until(h->r, core(h)->phase == RUN_RUNNING);
+	h->other.suite = "{\"state\":\"running\",\"variants\":[{\"runs\":[{\"state\":\"succeeded\","
+			 "\"attempt\":1,\"cost_usd\":0.5}]},{\"runs\":[{\"state\":\"running\","
+			 "\"attempt\":2,\"run\":\"s-2.2\"}]}]}";
+	rig_until(h->r, the_suite(h)->core->entries[1].state == ENTRY_RUNNING);
+	assert_int_equal(the_suite(h)->core->spent_micro, 500000);
+	assert_true(has_context(h, "s-2.2"));
+	h->other.run = h->other.suite = NULL;
+	rig_until(h->r, !the_suite(h));
+	assert_false(rig_exists(h->r, "master") || has_context(h, "s-2.2"));
+	assert_int_equal(rig_stored(h->r, "SELECT state FROM suite_entry WHERE place = 0"),
+			 ENTRY_SUCCEEDED);
+	assert_int_equal(rig_stored(h->r, "SELECT state FROM suite_entry WHERE place = 1"),
+			 ENTRY_FAILED);
+	assert_int_equal(rig_stored(h->r, "SELECT carrier FROM suite WHERE away = 0"), 2);
+	/* It may go there a third time. */
+	assert_int_equal(resume_with(h, suite, "{\"failed\":true}"), 200);
+	assert_int_equal(rig_stored(h->r, "SELECT carrier FROM suite WHERE away = 1"), 3);
+}
+
+/* Rule: its runs get the credentials of who resumes it, also those that have masters of their own. */
+static void who_resumes_a_suite_gives_it_credentials(void **state)
+{
+	struct handed *h = *state;
+	CLEANUP(buf_release) struct buf text = {0};
+	CLEANUP(freep) char *suite = lose_and_resume(h);
+	CLEANUP(freep)
+	char *path = xasprintf("%s/" LAYOUT_SUITES "/%s/request.json", h->r->home, suite);
+
+	buf_init(&text, 1 << 20);
+	assert_int_equal(file_read(path, &text, NULL), 0);
+	buf_addc(&text, '\0');
+	const char *first = strstr(text.p, "\"fresh\":1");
+
+	assert_non_null(first);
+	assert_non_null(strstr(first + 1, "\"fresh\":1"));
+	buf_reset(&text);
+	suite_engines_to_json(the_suite(h), &text);
+	buf_addc(&text, '\0');
+	assert_non_null(strstr(text.p, "{\"engines\":[{\"name\":\"aws.ec2\",\"options\":{"));
+	assert_null(strstr(text.p, "fresh"));
+}
+
+/* Rule: a resume that is refused leaves the suite as it was. */
+static void a_resume_whose_carrier_is_refused_changes_nothing(void **state)
+{
+	struct handed *h = *state;
+
+	suite_is_away(h);
+	CLEANUP(freep) char *suite = xstrdup(the_suite(h)->row.id);
+
+	h->other.run = h->other.suite = NULL;
+	rig_until(h->r, !the_suite(h));
+	rig_crash(h->r);
+	rig_damage(h->r, "UPDATE run SET id = id || '.2'"); /* the id of the next carrier */
+	assert_true(rig_start(h->r));
+	assert_int_equal(resume_with(h, suite, "{\"failed\":true}"), 409);
+	assert_null(the_suite(h));
+	assert_int_equal(rig_stored(h->r, "SELECT count(*) FROM run"), 1);
+	assert_int_equal(
+		rig_stored(h->r, "SELECT phase FROM suite WHERE ended_ms > 0 AND away = 0"),
+		SUITE_FAILED);
+	rig_crash(h->r);
+	rig_damage(h->r, "UPDATE run SET id = 's-none'");
+	assert_true(rig_start(h->r));
+	assert_int_equal(resume_with(h, suite, "{\"failed\":true}"), 200);
 }
 
 /* Rule: a run is not taken for another whose id begins with its own. */
@@ -842,26 +972,90 @@ static struct live_run *named(struct handed *h, const char *id)
 	return map_get(h->r->m.runs, str_from(id));
 }
 
-static void submit_suite_there(struct handed *h)
+/* more: keys of the suite. */
+static int post_suite_there(struct handed *h, const char *run, const char *more)
 {
 	CLEANUP(freep)
 	char *body = xasprintf(
-		"{\"request_id\":\"carrier-0123456789\",\"run\":\"s-abcd\",\"job\":{\"name\":\"s\","
+		"{\"request_id\":\"carrier-0123456789\",\"run\":\"%s\",\"job\":{\"name\":\"s\","
 		"\"command\":[\"true\"],\"engine\":\"aws.ec2\"},\"base_dir\":\"/\",\"client_env\":{},"
 		"\"credentials\":%s,\"facts\":{" FACTS ADOPTED ",\"carries\":true},"
 		"\"suite\":{\"request_id\":\"request-0123456789\"," SUITE
-		"\"of\":[0,0],\"submissions\":[{\"job\":" JOB
+		"%s\"of\":[0,0],\"submissions\":[{\"job\":" JOB
 		",\"base_dir\":\"/\",\"client_env\":{},\"credentials\":%s,"
 		"\"facts\":{\"at\":\"client\"," FACTS "}}]}}",
-		h->s3.credentials, h->s3.credentials);
+		run, h->s3.credentials, more, h->s3.credentials);
 
+	return rig_http(h->r, "POST", "/api/v1/runs", body);
+}
+
+static void be_there(struct handed *h)
+{
 	rig_stop(h->r);
 	h->r->adopted = "group master";
 	setenv("REGATTA_OWN_MACHINE", "1", 1);
 	assert_true(rig_start(h->r));
 	unsetenv("REGATTA_OWN_MACHINE");
-	assert_int_equal(rig_http(h->r, "POST", "/api/v1/runs", body), 201);
+}
+
+static void submit_suite_there(struct handed *h)
+{
+	be_there(h);
+	assert_int_equal(post_suite_there(h, "s-abcd", ""), 201);
 	rig_until(h->r, named(h, "s-abcd-1") && named(h, "s-abcd-2"));
+}
+
+/* Rule: what has succeeded before does not start at the next master, nor after its restart. */
+static void the_suite_goes_on_there_as_it_stood(void **state)
+{
+	struct handed *h = *state;
+
+	be_there(h);
+	assert_int_equal(
+		post_suite_there(h, "s-abcd.2",
+				 "\"entries\":[{\"at\":0,\"state\":\"succeeded\",\"attempt\":1,"
+				 "\"cost_micro\":7},{\"at\":1,\"state\":\"waiting\",\"attempt\":2,"
+				 "\"cost_micro\":0}],"),
+		201);
+	rig_until(h->r, named(h, "s-abcd.2-2.2"));
+	assert_null(named(h, "s-abcd.2-1"));
+	rig_crash(h->r);
+	assert_true(rig_start(h->r));
+	assert_int_equal(the_suite(h)->core->entries[0].state, ENTRY_SUCCEEDED);
+	assert_int_equal(the_suite(h)->core->spent_micro, 7);
+	assert_int_equal(rig_stored(h->r, "SELECT count(*) FROM run"), 2);
+}
+
+/* Rule: the state of an entry that cannot be is refused, and nothing starts. */
+static void entries_that_cannot_be_meant_are_refused(void **state)
+{
+	static const char *const rows[] = {
+		"{\"at\":2,\"state\":\"waiting\",\"attempt\":1,\"cost_micro\":0}",
+		"{\"at\":-1,\"state\":\"waiting\",\"attempt\":1,\"cost_micro\":0}",
+		"{\"at\":0,\"state\":\"running\",\"attempt\":1,\"cost_micro\":0}",
+		"{\"at\":0,\"state\":\"odd\",\"attempt\":1,\"cost_micro\":0}",
+		"{\"at\":0,\"state\":\"waiting\",\"attempt\":0,\"cost_micro\":0}",
+		"{\"at\":0,\"state\":\"waiting\",\"attempt\":1,\"cost_micro\":-1}",
+		"7"};
+	struct suite_variant variants[2] = {{.name = "a"}, {.name = "b"}};
+	const struct suite plan = {.variants = variants, .n = 2, .runs.repeats = 1};
+	struct core_suite *s = core_suite_new(&plan, 1);
+	struct handed *h = *state;
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		CLEANUP(arena_freep) struct arena *a = arena_new();
+		CLEANUP(freep) char *text = xasprintf("{\"entries\":[%s]}", rows[i]);
+		struct err err = {0};
+		struct doc *d;
+
+		assert_int_equal(json_parse(str_from(text), a, &d, NULL), 0);
+		assert_int_equal(carrier_take_entries(s, doc_array(d, "entries"), &err), -1);
+		assert_string_equal(err.msg, "'entries': one is not the state of an entry");
+	}
+	core_suite_free(s);
+	be_there(h);
+	assert_int_equal(post_suite_there(h, "s-abcd.2", "\"entries\":[{\"at\":9}],"), 400);
+	assert_null(named(h, "s-abcd.2-1"));
 }
 
 static void the_runs_of_a_suite_share_the_machine_which_its_carrier_pays(void **state)
@@ -995,11 +1189,17 @@ int main(void)
 		handed_test(the_next_master_knows_that_the_suite_has_ended_there),
 		handed_test(what_succeeded_at_a_lost_master_has_not_failed),
 		handed_test(what_started_and_succeeded_at_a_lost_master_does_not_wait),
+		handed_test(a_resumed_suite_gets_a_master_again_which_knows_what_succeeded),
+		handed_test(a_suite_comes_back_from_its_second_master),
+		handed_test(who_resumes_a_suite_gives_it_credentials),
+		handed_test(a_resume_whose_carrier_is_refused_changes_nothing),
 		handed_test(a_removed_run_of_a_suite_is_not_another_one),
 		handed_test(the_runs_of_a_suite_are_found_where_their_master_is_now),
 		handed_test(a_suite_that_the_other_master_refuses_has_ended_in_the_store_too),
 		handed_test(an_entry_that_cannot_be_meant_is_passed_over),
 		handed_test(variants_that_need_different_things_have_masters_of_their_own),
+		handed_test(the_suite_goes_on_there_as_it_stood),
+		handed_test(entries_that_cannot_be_meant_are_refused),
 		handed_test(the_runs_of_a_suite_share_the_machine_which_its_carrier_pays),
 		handed_test(the_carrier_ends_after_its_suite_and_then_the_machine),
 		handed_test(a_carrier_whose_suite_has_ended_is_ended_by_the_next_master),

@@ -62,6 +62,7 @@ static void a_suite_is_restored_as_it_was_saved(void **state)
 	m.s->closer = CLOSER_CLIENT;
 	m.s->closer_until_ms = 77;
 	m.s->away = m.s->closed_there = true;
+	m.s->carrier = 3;
 	m.s->entries[2] = (struct suite_entry){.variant = 0,
 					       .repeat = 1,
 					       .state = ENTRY_FAILED,
@@ -90,6 +91,7 @@ static void a_suite_is_restored_as_it_was_saved(void **state)
 	assert_int_equal(again.s->closer, CLOSER_CLIENT);
 	assert_int_equal(again.s->closer_until_ms, 77);
 	assert_true(again.s->away && again.s->closed_there);
+	assert_int_equal(again.s->carrier, 3);
 	assert_memory_equal(&again.s->entries[2], &m.s->entries[2], sizeof(struct suite_entry));
 	assert_int_equal(again.s->entries[3].state, ENTRY_WAITING);
 	assert_string_equal(runs.p, "2 train-x\n");

@@ -1,0 +1,121 @@
+#include "master/suite_submission.h"
+
+#include <string.h>
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "base/file.h"
+#include "base/path.h"
+#include "driver/object_store.h"
+#include "fmt/doc.h"
+#include "fmt/jsonw.h"
+#include "fmt/schema.h"
+#include "master/suites.h"
+#include "plan/plan.h"
+#include "spec/job.h"
+
+int suite_submission_load(struct live_suite *ls, struct err *err)
+{
+	CLEANUP(freep) char *path = path_join(ls->dir, SUITE_REQUEST_FILE);
+	CLEANUP(buf_release) struct buf text = {0};
+
+	buf_init(&text, DOC_MAX_BYTES);
+	if (file_read(path, &text, err) < 0)
+		return -1;
+	return json_parse(buf_str(&text), ls->arena, &ls->request, err) < 0
+		       ? err_wrap(err, "'%s'", path)
+		       : 0;
+}
+
+int suite_submission_save(const struct live_suite *ls, struct err *err)
+{
+	CLEANUP(freep) char *path = path_join(ls->dir, SUITE_REQUEST_FILE);
+	CLEANUP(buf_release) struct buf text = {0};
+
+	buf_init(&text, 4 * DOC_MAX_BYTES);
+	doc_to_json(ls->request, &text);
+	return file_write_atomic(path, buf_str(&text), 0600, true, err);
+}
+
+/* ---- credentials ---- */
+
+static struct doc *submission_of(const struct live_suite *ls, int variant)
+{
+	const struct doc *of = doc_array(ls->request, "of");
+
+	return doc_array(ls->request, "submissions")->array.v[of->array.v[variant]->i];
+}
+
+/* The job of a variant that has credentials; NULL: it has none. */
+static struct job *job_with_credentials(const struct live_suite *ls, int variant, struct arena *a)
+{
+	const struct doc *given = submission_of(ls, variant);
+	const struct job_rules rules = plan_job_rules();
+	struct problems *ps = arena_new_of(a, struct problems);
+	struct job *job = arena_new_of(a, struct job);
+	struct doc *doc;
+
+	return doc_table(given, "credentials") &&
+			       suite_apply(&ls->plan, &ls->plan.variants[variant],
+					   doc_table(given, "job"), a, &doc,
+					   &(struct err){0}) == 0 &&
+			       job_load(doc, &rules, a, job, ps)
+		       ? job
+		       : NULL;
+}
+
+void suite_engines_to_json(const struct live_suite *ls, struct buf *out)
+{
+	CLEANUP(arena_freep) struct arena *a = arena_new();
+	struct doc *seen = doc_new(a, DOC_TABLE);
+	struct jsonw w;
+
+	jsonw_init(&w, out);
+	jsonw_open(&w, '{');
+	jsonw_key(&w, "engines");
+	jsonw_open(&w, '[');
+	for (int v = 0; ls->request && v < ls->plan.n; v++) {
+		const struct job *job = job_with_credentials(ls, v, a);
+
+		if (!job || doc_get(seen, job->engine))
+			continue;
+		doc_set(a, seen, str_from(job->engine), doc_new_bool(a, true));
+		const struct doc *options = plan_engine_options(job, a);
+
+		jsonw_open(&w, '{');
+		jsonw_kz(&w, "name", job->engine);
+		jsonw_key(&w, "options");
+		jsonw_raw(&w, str_from(options ? doc_json_text(a, options) : "null"));
+		jsonw_close(&w);
+	}
+	jsonw_close(&w);
+	jsonw_close(&w);
+}
+
+/* Those for stores are not the engine's. */
+static void renew(struct live_suite *ls, int variant, const struct doc *by_engine)
+{
+	CLEANUP(arena_freep) struct arena *a = arena_new();
+	const struct job *job = job_with_credentials(ls, variant, a);
+	const struct doc *came = job ? doc_table(by_engine, job->engine) : NULL;
+
+	if (!came)
+		return;
+	struct doc *given = submission_of(ls, variant), *fresh = doc_copy(ls->arena, came);
+	const struct doc *stores = doc_get(doc_table(given, "credentials"), OBJECT_CREDENTIALS);
+
+	if (stores)
+		doc_set(ls->arena, fresh, STR(OBJECT_CREDENTIALS), doc_copy(ls->arena, stores));
+	doc_set(ls->arena, given, STR("credentials"), fresh);
+}
+
+int suite_credentials_renew(struct live_suite *ls, const struct doc *by_engine, struct err *err)
+{
+	if (!by_engine || by_engine->table.n == 0)
+		return 0;
+	for (int v = 0; v < ls->plan.n; v++)
+		renew(ls, v, by_engine);
+	return suite_submission_save(ls, err);
+}
