@@ -81,8 +81,8 @@ struct world {
 	int verbose;
 	struct rng rng;
 	struct queue queue;
-	int64_t now, heal_at, end_at,
-		turn_at; /* turn_at: of all machines, in the provider's queue */
+	int64_t now, heal_at, end_at;
+	int64_t turn_at; /* of all machines, in the provider's queue */
 	struct faults f;
 	struct arena *arena;
 	struct job *job;
@@ -121,8 +121,7 @@ struct world {
 	bool ended, slow_calls, hung; /* hung: a job never ends by itself */
 	/* Time of a cancel that was taken while collecting, and whether the run had succeeded. */
 	int64_t gave_up_at;
-	bool gave_up_success;
-	bool lost_output; /* files or the log of a node that the run still waited for */
+	bool gave_up_success, lost_output; /* files or the log of a node that the run waited for */
 	struct sim_remote remote;
 	struct sim_result *res;
 	uint64_t hash, epochs;
