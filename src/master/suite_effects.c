@@ -17,6 +17,7 @@
 #include "master/round.h"
 #include "master/runs.h"
 #include "master/suite_carrier.h"
+#include "master/suite_submission.h"
 #include "master/suites.h"
 #include "master/upkeep/suite_files.h"
 #include "master/upkeep/suite_requests.h"
@@ -34,6 +35,13 @@ static int make_body(const struct live_suite *ls, const struct suite_effect *fx,
 		     struct doc **ret, struct err *err)
 {
 	int variant = ls->core->entries[fx->index].variant;
+
+	if (!ls->request)
+		return err_set(
+			err, ERR_NOT_FOUND,
+			"what was submitted is not there any more: '%.120s/" SUITE_REQUEST_FILE
+			"' is missing or damaged",
+			ls->dir);
 	const struct doc *list = doc_array(ls->request, "submissions");
 	const struct doc *of = doc_array(ls->request, "of")->array.v[variant];
 	const struct doc *given = list->array.v[of->i];
@@ -155,8 +163,8 @@ static void close_done(void *arg, enum err_kind how)
 
 static const char **make_env(const struct live_suite *ls, struct arena *a)
 {
-	const struct doc *list = doc_array(ls->request, "submissions");
-	const struct doc *env = doc_table(list->array.v[0], "client_env");
+	const struct doc *list = ls->request ? doc_array(ls->request, "submissions") : NULL;
+	const struct doc *env = list ? doc_table(list->array.v[0], "client_env") : NULL;
 	size_t n = env ? env->table.n : 0, k = 0;
 	const char **v = arena_array(a, const char *, n + 4);
 

@@ -16,6 +16,25 @@
 #include "plan/plan.h"
 #include "spec/job.h"
 
+int suite_submission_check(const struct live_suite *ls, struct err *err)
+{
+	const struct doc *list = doc_array(ls->request, "submissions");
+	const struct doc *of = doc_array(ls->request, "of");
+
+	for (size_t i = 0; list && i < list->array.n; i++)
+		if (!doc_table(list->array.v[i], "job"))
+			return err_set(err, ERR_INVALID, "'submissions': entry %zu has no job", i);
+	if (!list || !of || of->array.n != (size_t)ls->plan.n)
+		return err_set(err, ERR_INVALID,
+			       "'of' must say which of 'submissions' each of the %d variants has",
+			       ls->plan.n);
+	for (size_t i = 0; i < of->array.n; i++)
+		if (of->array.v[i]->type != DOC_INT || of->array.v[i]->i < 0 ||
+		    of->array.v[i]->i >= (int64_t)list->array.n)
+			return err_set(err, ERR_INVALID, "'of': entry %zu is no submission", i);
+	return 0;
+}
+
 int suite_submission_load(struct live_suite *ls, struct err *err)
 {
 	CLEANUP(freep) char *path = path_join(ls->dir, SUITE_REQUEST_FILE);
@@ -24,9 +43,11 @@ int suite_submission_load(struct live_suite *ls, struct err *err)
 	buf_init(&text, DOC_MAX_BYTES);
 	if (file_read(path, &text, err) < 0)
 		return -1;
-	return json_parse(buf_str(&text), ls->arena, &ls->request, err) < 0
-		       ? err_wrap(err, "'%s'", path)
-		       : 0;
+	if (json_parse(buf_str(&text), ls->arena, &ls->request, err) == 0 &&
+	    suite_submission_check(ls, err) == 0)
+		return 0;
+	ls->request = NULL;
+	return err_wrap(err, "'%s'", path);
 }
 
 int suite_submission_save(const struct live_suite *ls, struct err *err)

@@ -10,6 +10,9 @@ struct doc;
 struct err;
 struct live_suite;
 
+/* Every variant has a submission, and all of these are tables with a job. */
+int suite_submission_check(const struct live_suite *ls, struct err *err);
+/* On failure the suite has none. */
 int suite_submission_load(struct live_suite *ls, struct err *err);
 int suite_submission_save(const struct live_suite *ls, struct err *err);
 /* The engines that it has credentials for: {"engines":[{"name", "options"}]}, the options for resolver.credentials. */

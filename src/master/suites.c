@@ -471,26 +471,6 @@ static int choose_parallel(const struct live_suite *ls, const struct doc *body)
 	return n < 1 ? 1 : n > SUITE_MAX_PARALLEL ? SUITE_MAX_PARALLEL : (int)n;
 }
 
-/* Every variant has a submission, and all of these are tables with a job. */
-static int check_submissions(const struct live_suite *ls, struct err *err)
-{
-	const struct doc *list = doc_array(ls->request, "submissions");
-	const struct doc *of = doc_array(ls->request, "of");
-
-	for (size_t i = 0; list && i < list->array.n; i++)
-		if (!doc_table(list->array.v[i], "job"))
-			return err_set(err, ERR_INVALID, "'submissions': entry %zu has no job", i);
-	if (!list || !of || of->array.n != (size_t)ls->plan.n)
-		return err_set(err, ERR_INVALID,
-			       "'of' must say which of 'submissions' each of the %d variants has",
-			       ls->plan.n);
-	for (size_t i = 0; i < of->array.n; i++)
-		if (of->array.v[i]->type != DOC_INT || of->array.v[i]->i < 0 ||
-		    of->array.v[i]->i >= (int64_t)list->array.n)
-			return err_set(err, ERR_INVALID, "'of': entry %zu is no submission", i);
-	return 0;
-}
-
 /* The archives that the runs will need, for store_source_used(). */
 static const char *sources_of(const struct live_suite *ls)
 {
@@ -521,7 +501,7 @@ static int fill(struct live_suite *ls, const struct doc *body, const char **ret_
 	ls->row.base_dir = arena_str(ls->arena, doc_str(body, "base_dir", STR("/"))).p;
 	ls->row.created_ms = clock_wall_ms();
 	ls->row.cause = "";
-	if (make_state(ls, ret_details, err) < 0 || check_submissions(ls, err) < 0 ||
+	if (make_state(ls, ret_details, err) < 0 || suite_submission_check(ls, err) < 0 ||
 	    (!ls->row.id && choose_id(ls, err) < 0))
 		return -1;
 	ls->row.name = ls->plan.name;
@@ -770,13 +750,14 @@ int suites_resume(struct suites *s, struct err *err)
 		struct live_suite *ls = load(s, f.nos.v[i - 1], &why);
 
 		/* The others are resumed without it. */
-		if (!ls || suite_submission_load(ls, &why) < 0) {
+		if (!ls) {
 			log_error("suite number %lld is not resumed: %s", (long long)f.nos.v[i - 1],
 				  why.msg);
-			if (ls)
-				live_suite_free(ls);
 			continue;
 		}
+		/* What runs goes on; what would start is refused, so that it ends. */
+		if (suite_submission_load(ls, &why) < 0)
+			log_error("suite %s: what was submitted: %s", ls->row.id, why.msg);
 		*vec_push(&s->v) = ls;
 		take_up(ls);
 	}

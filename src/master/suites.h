@@ -34,7 +34,7 @@ struct live_suite {
 	struct suite_effects due;   /* committed, not carried out yet */
 	char **runs;		    /* per entry: id of its last run; NULL: none */
 	char *dir;
-	struct doc *request; /* what was submitted; NULL: it was loaded for reading */
+	struct doc *request; /* what was submitted; NULL: loaded for reading, or lost */
 	/* answered when the suite is stored */
 	struct http_exchange *answer;
 	bool in_round, is_saved, ended;

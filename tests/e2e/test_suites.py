@@ -320,6 +320,27 @@ def test_an_interrupt_before_the_suite_is_shown_cancels_it(regatta):
     assert regatta.json("suite", "status")["state"] == "cancelled"
 
 
+@pytest.mark.parametrize("left", [None, "{}"])
+def test_a_suite_whose_submission_was_lost_ends_and_says_so(regatta, left):
+    regatta.job('command = ["sh", "-c", "until [ -e go ]; do sleep 0.02; done"]\n')
+    text = SLEEPS.replace("parallel = 2\n", 'parallel = 2\non_exit = ["touch closed"]\n')
+    suite = regatta("suite", "run", "-d", suite_file(regatta, text)).out.strip()
+    wait_for(lambda: len([r for r in regatta.json("ps") if r["state"] == "running"]) == 2, what="two runs")
+    master, = regatta.pids("master")
+    os.kill(master, signal.SIGKILL)
+    request = regatta.home / "suites" / suite / "request.json"
+    request.unlink()
+    if left:
+        request.write_text(left)
+    (regatta.cwd / "go").touch()
+    ended = wait_suite(regatta, suite)
+    runs = [v["runs"][0] for v in ended["variants"]]
+    assert ended["state"] == "failed" and [r["state"] for r in runs] == ["succeeded"] * 2 + ["failed"] * 2
+    assert all("what was submitted is not there any more" in r["cause"] for r in runs[2:])
+    assert (regatta.cwd / "closed").exists()
+    assert "request.json" in regatta("suite", "resume", "--failed", suite, code=None).err
+
+
 def test_on_exit_is_not_cancelled_and_that_is_said(regatta):
     regatta.job('command = ["true"]\n')
     go = regatta.cwd / "go"
