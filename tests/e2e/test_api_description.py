@@ -55,7 +55,7 @@ def test_every_answer_is_as_described(regatta, service, run):
             "request_id": "suite-of-the-walk", "suite": {"name": "walked", "suite": {"job": "j.toml"}}, "of": [0],
             "base_dir": str(regatta.cwd), "submissions": [{"job": {"command": ["true"]}, "base_dir": str(regatta.cwd)}]}),
         "suite": ("GET", "/api/v1/suites/walked", None), "suiteReport": ("GET", "/api/v1/suites/walked/report", None),
-        "suiteFile": ("GET", "/api/v1/suites/walked/files/suite.toml", None),
+        "suiteFile": ("GET", "/api/v1/suites/walked/files/suite.toml", None), "suiteEngines": ("GET", "/api/v1/suites/walked/engines", None),
         "suiteCancel": ("POST", "/api/v1/suites/walked/cancel", {"now": True}),
         "blobPut": ("PUT", f"/api/v1/blobs/{digest}", blob), "blobHead": ("HEAD", f"/api/v1/blobs/{digest}", None),
         "prometheus": ("GET", "/metrics", None), "oldStatus": ("GET", "/status", None),
@@ -105,6 +105,7 @@ def test_errors_have_one_shape(service, run):
             ("resultFile", "GET", f"/api/v1/runs/{run}/results?path=summary.json", None, 404),  # it was not handed over
             ("suiteOnExit", "POST", "/api/v1/suites/nothing/on_exit", {"client": "x"}, 404),
             ("suiteFile", "GET", "/api/v1/suites/nothing/files/suite.toml", None, 404),
+            ("suiteEngines", "GET", "/api/v1/suites/nothing/engines", None, 404),
             ("asset", "GET", "/assets/nothing.js", None, 404)]:
         answer = check_answer(operation, service.call(method, path, body))
         assert answer.status == status, (path, answer)
