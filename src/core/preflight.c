@@ -238,6 +238,12 @@ static void finish(struct step *s)
 	run_go(s);
 }
 
+/* A machine that will be taken may lose its network first (node.c: loss_kind). */
+static enum err_kind failure_kind(const struct core_node *a, const struct core_node *b)
+{
+	return a->preempt_at_ms || b->preempt_at_ms ? ERR_PREEMPTED : ERR_UNAVAILABLE;
+}
+
 /* The node and its peer do not get on with each other. */
 static void fail(struct step *s, int rank, const struct event *ev)
 {
@@ -252,7 +258,7 @@ static void fail(struct step *s, int rank, const struct event *ev)
 	if (ev->reached && a->facts.mtu && b->facts.mtu)
 		snprintf(mtu, sizeof(mtu), " (MTU %lld and %lld)", (long long)a->facts.mtu,
 			 (long long)b->facts.mtu);
-	run_end_running(s, VERDICT_FAILED, ERR_UNAVAILABLE, rank,
+	run_end_running(s, VERDICT_FAILED, failure_kind(a, b), rank,
 			"preflight: %.40s cannot reach %.40s (%s)%s: %.70s%s", name_of(r, rank),
 			name_of(r, ev->place), b->address, others, ev->text, mtu);
 }

@@ -104,6 +104,20 @@ static void a_pair_that_is_apart_is_named(void **state)
 	      "preflight: worker-2 cannot reach worker-0 (127.1.0.1): 32 KiB are lost (MTU 1500 and 1500)");
 }
 
+static void a_pair_is_apart_because_a_machine_is_taken(void **state)
+{
+	(void)state;
+	for (int rank = 0; rank < 2; rank++) {
+		struct fixture *f = gathered(JOB, NULL);
+
+		run_give(f,
+			 (struct event){.kind = EV_NODE_PREEMPT, .index = rank, .at_ms = 120000});
+		does_not_reach(f, 1, 0, false, "refused");
+		fails(f, ERR_PREEMPTED,
+		      "preflight: worker-1 cannot reach worker-0 (127.1.0.1): refused");
+	}
+}
+
 static void others_are_counted(void **state)
 {
 	struct fixture *f = gathered(JOB, NULL);
@@ -350,6 +364,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_gang_starts_when_all_reach_all),
 		cmocka_unit_test(a_pair_that_is_apart_is_named),
+		cmocka_unit_test(a_pair_is_apart_because_a_machine_is_taken),
 		cmocka_unit_test(others_are_counted),
 		cmocka_unit_test(a_machine_that_has_too_little_is_named),
 		cmocka_unit_test(clocks_that_differ_are_named),
