@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
+#include "fmt/http_url.h"
 #include "net/http1.h"
 
 #define MAX_HEAD 4096
@@ -39,7 +40,7 @@ static void check_head(const struct http1 *h)
 		check(http1_is_value((struct str){h->text.p + f->value, f->value_n}));
 	}
 	if (h->kind == HTTP1_REQUEST) {
-		check(http1_is_token(http1_method(h)) && http1_is_target(http1_target(h)));
+		check(http1_is_token(http1_method(h)) && http_url_is_target(http1_target(h)));
 		check(h->minor == 0 || http1_header(h, "host").p);
 	} else {
 		check(h->status >= 100 && h->status <= 999);

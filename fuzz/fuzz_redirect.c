@@ -30,7 +30,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	buf_init(&path, HTTP_URL_MAX);
 	if (http_redirect(&from, "/dir/name?q=/x", location, &to, &path, NULL) == 0) {
 		check_host(to.host, to.port);
-		if (!to.tls || !http1_is_target(buf_str(&path)))
+		if (!to.tls || !http_url_is_target(buf_str(&path)))
 			abort();
 	}
 	if (http_url_parse(&u, location, true, NULL) == 0)

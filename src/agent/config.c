@@ -14,7 +14,7 @@
 #include "base/path.h"
 #include "fmt/doc.h"
 #include "link/layout.h"
-#include "net/http_url.h"
+#include "fmt/http_url.h"
 
 #define CONFIG_MAX (64 * 1024)
 #define CACHE_BYTES (INT64_C(32) << 30)

@@ -24,7 +24,7 @@
 #include "base/vec.h"
 #include "link/message.h"
 #include "net/digest.h"
-#include "net/http_url.h"
+#include "fmt/http_url.h"
 
 #define OWN_CACHE "cache" /* in the node's directory, if agent.json names no cache */
 #define PART ".part"

@@ -20,7 +20,7 @@
 #include "base/path.h"
 #include "fmt/doc.h"
 #include "fmt/url.h"
-#include "net/http_url.h"
+#include "fmt/http_url.h"
 
 #define PREVIOUS_DIR "previous"
 #define NEW_DIR "previous.new"

@@ -16,7 +16,7 @@
 #include "fmt/doc.h"
 #include "fmt/object_list.h"
 #include "net/http_client.h"
-#include "net/http_url.h"
+#include "fmt/http_url.h"
 
 #define WRITE_AT ((size_t)256 * 1024) /* lines are written when there are so many bytes */
 #define HEAD_MS 20000

@@ -7,7 +7,7 @@
 #include "base/str.h"
 #include "driver/driver.h"
 #include "net/http_client.h"
-#include "net/http_url.h"
+#include "fmt/http_url.h"
 
 static const struct master_way *const ways[] = {&kube_way};
 

@@ -21,7 +21,7 @@
 #include "link/layout.h"
 #include "net/address.h"
 #include "net/dialer.h"
-#include "net/http_url.h"
+#include "fmt/http_url.h"
 #include "net/tls.h"
 #include "net/transport.h"
 #include "sys/loop.h"

@@ -6,6 +6,7 @@
 
 #include "base/hex.h"
 #include "base/vec.h"
+#include "fmt/http_url.h"
 
 #define MAX_METHOD 32
 #define MAX_LENGTH_DIGITS 18 /* fits in 63 bits */
@@ -103,15 +104,6 @@ bool http1_is_value(struct str s)
 	return true;
 }
 
-/* Origin form only.  Browsers send {|}^`\ raw in queries; "<># never. */
-bool http1_is_target(struct str s)
-{
-	for (size_t i = 0; i < s.n; i++)
-		if (s.p[i] <= 0x20 || s.p[i] >= 0x7f || is_one_of(s.p[i], "\"<>#"))
-			return false;
-	return s.n > 0 && s.p[0] == '/';
-}
-
 static bool is_case(struct str s, const char *z)
 {
 	return s.n == strlen(z) && strncasecmp(s.p, z, s.n) == 0;
@@ -175,7 +167,7 @@ static enum http1_result take_request_line(struct http1 *h, struct str line)
 
 	if (method.n > MAX_METHOD || !http1_is_token(method))
 		return bad(h, 400, "malformed method");
-	if (!http1_is_target(target))
+	if (!http_url_is_target(target))
 		return bad(h, 400, "the request target must be a path without bad characters");
 	h->method_n = (uint32_t)method.n;
 	h->target = (uint32_t)(target.p - h->text.p);

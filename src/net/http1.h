@@ -80,7 +80,5 @@ enum http1_result http1_body_feed(struct http1_body *b, struct str in, struct st
 const char *http1_reason(int status);
 /* Is it a token of RFC 9110 (a method, a header name)? */
 bool http1_is_token(struct str s);
-/* Can it be sent as a header value or request target: no control characters?  Targets: no space
- * either. */
+/* Can it be sent as a header value: no control characters? */
 bool http1_is_value(struct str s);
-bool http1_is_target(struct str s);

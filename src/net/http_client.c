@@ -83,6 +83,8 @@ static int check_target(const struct http_target *t, struct err *err)
 	if ((t->token && !http1_is_value(str_from(t->token))) ||
 	    (t->inner_token && !http1_is_value(str_from(t->inner_token))))
 		return err_set(err, ERR_INVALID, "control characters in the token");
+	if (t->prefix && *t->prefix && !http_url_is_target(str_from(t->prefix)))
+		return err_set(err, ERR_INVALID, "bad characters in the path before all others");
 	if (t->unix_dir)
 		return t->tls.mode > TLS_OFF
 			       ? err_set(err, ERR_INVALID, "no TLS over a unix socket")

@@ -44,7 +44,8 @@ static int check_field(const struct http_outgoing *r, const struct http_field *f
 int http_request_check(const struct http_outgoing *r, bool has_token, struct err *err)
 {
 	if (!r->method || !r->path || !http1_is_token(str_from(r->method)) ||
-	    !http1_is_target(str_from(r->path)) || (r->type && !http1_is_value(str_from(r->type))))
+	    !http_url_is_target(str_from(r->path)) ||
+	    (r->type && !http1_is_value(str_from(r->type))))
 		return err_set(err, ERR_INVALID, "bad characters in the request for '%.100s'",
 			       r->path ? r->path : "");
 	if (r->nfields > HTTP_MAX_FIELDS)
@@ -187,7 +188,7 @@ int http_redirect(const struct http_origin *from, const char *path, struct str l
 		return to_url(from, relative, ret_to, ret_path, err);
 	*ret_to = *from;
 	join_path(path, relative, ret_path);
-	if (ret_path->overflow || !http1_is_target(buf_str(ret_path)))
+	if (ret_path->overflow || !http_url_is_target(buf_str(ret_path)))
 		return err_set(err, ERR_PROTOCOL, "a redirect to a malformed URL");
 	return 0;
 }

@@ -10,7 +10,7 @@
 #include "base/env.h"
 #include "base/err.h"
 #include "net/http_client.h"
-#include "net/http_url.h"
+#include "fmt/http_url.h"
 
 #define ADDRESS "http://169.254.169.254"
 #define ANSWER_MS 1000

@@ -6,7 +6,7 @@
  * the environment.
  */
 #include <stdbool.h>
-#include "net/http_url.h"
+#include "fmt/http_url.h"
 
 struct err;
 

@@ -15,7 +15,7 @@ struct aws_table {
 	struct doc_pos pos;
 	const char *region, *profile, *assume_role, *endpoint_url;
 	const char *vpc, *key_name, *instance_profile, *ami, *bucket, *reservation, *client_cidr;
-	struct doc_pos client_cidr_pos;
+	struct doc_pos client_cidr_pos, endpoint_url_pos;
 	const char *cloudwatch; /* namespace that metrics are sent to; NULL: they are not */
 	struct doc_pos cloudwatch_pos;
 	struct strs subnets, zones, security_groups;

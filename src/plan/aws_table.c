@@ -6,6 +6,7 @@
 #include <strings.h>
 
 #include "base/arena.h"
+#include "base/err.h"
 #include "plan/ec2_types.h"
 #include "plan/internal.h"
 
@@ -46,6 +47,7 @@ static const struct field fields[] = {
 		.name = "endpoint_url",
 		.type = FIELD_STR,
 		MEMBER(endpoint_url),
+		.pos_offset = offsetof(struct aws_table, endpoint_url_pos),
 		.help = "Address of the service, for tests and private clouds. Without it: AWS_ENDPOINT_URL and "
 			"its forms for single services, or AWS itself.",
 		.example = "endpoint_url = \"http://127.0.0.1:5000\"",
@@ -382,6 +384,8 @@ static void check_tags(const struct aws_table *t, struct arena *a, struct proble
 void aws_check(const struct job *job, const struct aws_table *t, const char *engine,
 	       struct arena *a, struct problems *ps)
 {
+	struct err err = {0};
+
 	check_types(&job->machine, "", a, ps);
 	for (size_t i = 0; i < job->roles.n; i++) {
 		const struct role *r = job_role(job, i);
@@ -394,6 +398,8 @@ void aws_check(const struct job *job, const struct aws_table *t, const char *eng
 			"aws.client_cidr: '%s' is no range of addresses such as 203.0.113.0/24 (and "
 			"not the whole world)",
 			t->client_cidr);
+	if (t->endpoint_url && web_url_check(t->endpoint_url, &err) < 0)
+		problems_add(ps, a, t->endpoint_url_pos, "aws.endpoint_url: %s", err.msg);
 	check_tags(t, a, ps);
 	if (t->bucket && !bucket_is_fine(t->bucket))
 		problems_add(

@@ -16,6 +16,7 @@
 #include "base/map.h"
 #include "base/path.h"
 #include "base/suggest.h"
+#include "fmt/http_url.h"
 #include "metrics/extract.h"
 #include "spec/params.h"
 #include "spec/secret.h"
@@ -503,6 +504,18 @@ bool input_is_fetched(const char *src)
 	       str_starts(str_from(src), STR("s3://"));
 }
 
+int web_url_check(const char *url, struct err *err)
+{
+	struct http_url u;
+
+	if (http_url_parse(&u, str_from(url), false, err) < 0)
+		return -1;
+	return u.user.n == 0 ? 0
+			     : err_set(err, ERR_INVALID,
+				       "a user or password in a URL would be shown with the job: "
+				       "write it without");
+}
+
 bool input_is_git(const char *src)
 {
 	return str_starts(str_from(src), STR("git+"));
@@ -541,6 +554,30 @@ size_t job_data(const struct job *j, struct arena *a, const struct data_spec **r
 	return n;
 }
 
+static void check_web_url(struct check *c, struct doc_pos pos, const char *key, const char *url)
+{
+	struct err err = {0};
+
+	if (web_url_check(url, &err) < 0)
+		problem(c, pos, "%s: %s", key, err.msg);
+}
+
+/* What may be a URL: a source, an input, the place of outputs.  Names of objects may have blanks. */
+static void check_place(struct check *c, struct doc_pos pos, const char *key, const char *place)
+{
+	const char *url = input_is_git(place) ? place + strlen("git+") : place;
+	bool bad = input_is_git(place) && strchr(place, ' ');
+
+	if (!strstr(place, "://"))
+		return;
+	for (const char *p = place; *p; p++)
+		bad = bad || (unsigned char)*p < ' ' || *p == 0x7f;
+	if (bad)
+		problem(c, pos, "%s: a URL cannot have blanks or control characters", key);
+	else if (str_starts(str_from(url), STR("https://")))
+		check_web_url(c, pos, key, url);
+}
+
 static void check_digest(struct check *c, const struct data_spec *d, const char *key,
 			 const char *digest, size_t digits)
 {
@@ -564,6 +601,7 @@ static void check_data(struct check *c)
 			problem(c, d->pos, "data: src is empty");
 			continue;
 		}
+		check_place(c, d->pos, "data: src", d->src);
 		check_digest(c, d, "sha256", d->sha256, 64);
 		check_digest(c, d, "md5", d->md5, 32);
 		if (d->unpack && d->shard)
@@ -673,35 +711,16 @@ static void check_output(struct check *c)
 		problem(c, item_pos(output, "s3", 0),
 			"output.s3: '%.80s' is no place in a bucket, such as s3://my-bucket/results/",
 			o->s3);
-}
-
-/* "http[s]://HOST[:PORT]..."; what is left is said by who calls it. */
-static bool is_web_address(struct str url)
-{
-	struct str rest = url, scheme = str_cut(&rest, ':'), host;
-	uint64_t port;
-
-	if ((!str_is(scheme, "http") && !str_is(scheme, "https")) || !str_starts(rest, STR("//")))
-		return false;
-	rest = (struct str){rest.p + 2, rest.n - 2};
-	host = (struct str){rest.p, strcspn(rest.p, "/?#")};
-	const char *colon = memrchr(host.p, ':', host.n);
-
-	if (!colon || memchr(colon, ']', (size_t)(host.p + host.n - colon)))
-		return host.n > 0;
-	struct str after = {colon + 1, (size_t)(host.p + host.n - colon - 1)};
-
-	return colon > host.p &&
-	       (after.n == 0 || (str_to_u64(after, &port) && port > 0 && port <= 65535));
+	else if (o->s3)
+		check_place(c, o->s3_pos, "output.s3", o->s3);
 }
 
 static void check_finish(struct check *c)
 {
 	const struct finish_hook *f = &c->job->on_finish;
 
-	if (f->url && !is_web_address(str_from(f->url)))
-		problem(c, f->url_pos,
-			"on_finish.url: '%.80s' is not an address: https://HOST/PATH", f->url);
+	if (f->url)
+		check_web_url(c, f->url_pos, "on_finish.url", f->url);
 }
 
 static void check_top(struct check *c)
@@ -715,6 +734,8 @@ static void check_top(struct check *c)
 	params_check(c->job, c->job->params, c->a, c->ps);
 	check_command(c, c->doc, &c->job->command, "");
 	check_filled(c, c->doc, "source", "");
+	if (c->job->source)
+		check_place(c, c->job->source_pos, "source", c->job->source);
 	check_filled(c, c->doc, "metric_prefix", "");
 	check_filled(c, c->doc, "image", "");
 	check_packages(c, c->doc, &c->job->packages, "");

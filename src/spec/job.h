@@ -127,6 +127,9 @@ struct data_spec {
 bool input_is_fetched(const char *src);
 /* "git+https://host/repository@rev": the client's git fetches it. */
 bool input_is_git(const char *src);
+/* ERR_INVALID if it is no http:// or https:// URL, or if it has a user or password: nothing would send them, and all
+ * who may see the job would read them. */
+int web_url_check(const char *url, struct err *err);
 /* The path in the image of the job that "docker://path" names; NULL: it names none. */
 const char *input_in_image(const char *src);
 /* Does the client pack it? */

@@ -105,10 +105,10 @@ def test_nothing_waits_for_a_webhook_that_nobody_answers(regatta):
 
 
 def test_a_hook_that_is_given_up_is_an_event(regatta):
-    job = regatta.job('name = "told"\ncommand = ["true"]\non_finish = { url = "http://no host/" }\n')
+    job = regatta.job('name = "told"\ncommand = ["true"]\non_finish = { url = "http://no..host/" }\n')
     run = regatta.json("run", job)["id"]
     said = wait_for(lambda: [e for e in map(json.loads, regatta("events", run, "--output", "json").out.splitlines())
                              if e["kind"] == "hook"], what="the event")
-    assert said[0]["text"].startswith("given up after 1 try: on_finish.url: ") and "no host" in said[0]["text"]
+    assert said[0]["text"].startswith("given up after 1 try: on_finish.url: ") and "no..host" in said[0]["text"]
     assert regatta.status(run)["verdict"] == "succeeded"
     wait_for(lambda: not (regatta.home / "runs" / run / ".on_finish.owed").exists(), what="nothing to be owed")

@@ -7,7 +7,7 @@
  * takes its pin and token from REGATTA_PIN and REGATTA_TOKEN, or from the context that has the URL.  http:// is for this machine only.
  */
 #include <stdbool.h>
-#include "net/http_url.h"
+#include "fmt/http_url.h"
 
 struct err;
 struct http_client;

@@ -22,7 +22,7 @@
 #include "fmt/jsonw.h"
 #include "fmt/url.h"
 #include "net/http_client.h"
-#include "net/http_url.h"
+#include "fmt/http_url.h"
 
 #define CALL_MS 60000
 #define ANSWER_MAX (32u << 20)

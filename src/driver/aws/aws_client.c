@@ -7,7 +7,7 @@
 #include "base/cleanup.h"
 #include "driver/aws/aws_resolve.h"
 #include "net/address.h"
-#include "net/http_url.h"
+#include "fmt/http_url.h"
 
 #define CHECK_URL "https://checkip.amazonaws.com/"
 #define CHECK_PORT 80

@@ -7,7 +7,7 @@
 #include "driver/aws/aws_resolve.h"
 #include "driver/aws/ec2_access.h"
 #include "driver/engine_tools.h"
-#include "net/http_url.h"
+#include "fmt/http_url.h"
 
 #define WHOLE_MS 60000
 

@@ -437,6 +437,13 @@ static void what_would_break_the_request_is_not_sent(void **state)
 	t = (struct http_target){0};
 	assert_int_equal(http_client_open(&t, LONG_MS, &c, &s->err), -1);
 	assert_int_equal(s->err.kind, ERR_INVALID);
+	t = (struct http_target){
+		.unix_dir = s->dir, .unix_name = "api.sock", .prefix = "/a\r\nX: y"};
+	assert_int_equal(http_client_open(&t, LONG_MS, &c, &s->err), -1);
+	assert_int_equal(s->err.kind, ERR_INVALID);
+	t = (struct http_target){.host = "127.0.0.1\r\nX: y", .port = 1, .tls = {.mode = TLS_OFF}};
+	assert_int_equal(http_client_open(&t, LONG_MS, &c, &s->err), -1);
+	assert_int_equal(s->err.kind, ERR_INVALID);
 	t = (struct http_target){.host = "127.0.0.1", .port = 1}; /* plain must be said */
 	assert_int_equal(http_client_open(&t, LONG_MS, &c, &s->err), -1);
 	assert_int_equal(s->err.kind, ERR_INVALID);

@@ -380,6 +380,8 @@ static void bad_values_are_named_with_their_line(void **state)
 		"aws.tags: 'regatta:run': names with regatta: are set by Regatta");
 	refused(HEAD "[aws]\ntags = { 'AWS:x' = 'x' }\n", 4,
 		"aws.tags: 'AWS:x': names with aws: are those of AWS");
+	refused(HEAD "[aws]\nendpoint_url = 'http://[::1'\n", 4,
+		"aws.endpoint_url: the URL 'http://[::1' has no proper host and port");
 	refused(HEAD "[aws]\nbucket = 'My_Bucket'\n", 4,
 		"aws.bucket: 'My_Bucket' is not the name of a bucket: 3 to 63 small letters, digits, "
 		"'.' and '-'");

@@ -907,15 +907,55 @@ static void paths_stay_below_the_work_directory(void **state)
 		    "data: src '/' has no name of its own: give a path");
 	one_problem("command = 'x'\n[[data]]\nsrc = 'a'\n[[data]]\nsrc = 'b/a'\n", 4, 1,
 		    "data: path 'a' is used twice");
-	one_problem("command = 'x'\non_finish = { url = 'ftp://x' }\n", 2, 21,
-		    "on_finish.url: 'ftp://x' is not an address: https://HOST/PATH");
-	one_problem("command = 'x'\non_finish = { url = 'https:///runs' }\n", 2, 21,
-		    "on_finish.url: 'https:///runs' is not an address: https://HOST/PATH");
-	one_problem("command = 'x'\non_finish = { url = 'http://h:65536/' }\n", 2, 21,
-		    "on_finish.url: 'http://h:65536/' is not an address: https://HOST/PATH");
 	one_problem(
 		"command = 'x'\n[output]\nkeep = ['ok', '../x']\n", 3, 15,
 		"output.keep: '../x' must be a glob below the work directory; a whole directory is \"model/**\"");
+}
+
+static void a_url_is_one_and_tells_no_password(void **state)
+{
+	static const struct {
+		const char *url, *why;
+	} hooks[] = {
+		{"ftp://x", "the URL 'ftp://x' does not begin with http:// or https://"},
+		{"https:///runs", "the URL 'https:///runs' has no proper host and port"},
+		{"http://h:65536/", "the URL 'http://h:65536/' has no proper host and port"},
+		{"http://[::1", "the URL 'http://[::1' has no proper host and port"},
+		{"http://h/a b", "the URL 'http://h/a b' has a path with bad characters"},
+		{"http://h/a\\r\\nX: y",
+		 "the URL 'http://h/a\\x0d\\x0aX: y' has a path with bad characters"},
+		{"http://me:pass@no host/", "the URL '***@no host/' has no proper host and port"},
+		{"http://me:pass@h/",
+		 "a user or password in a URL would be shown with the job: write it without"},
+	};
+	static const char *const places[] = {
+		"source = \"https://h/a b\"",
+		"source = \"s3://b/a\\u0001\"",
+		"source = \"git+https://me:token@h/r@v1\"",
+		"source = \"git+ssh://git@h/r r\"",
+		"data = [{ src = \"https://h/a\\nb\" }]",
+		"data = [{ src = \"https://[::1/a\" }]",
+		"data = [{ src = \"s3://b/a\\u007f\" }]",
+		"output = { s3 = \"s3://b/a\\t\" }",
+	};
+	CLEANUP(arena_freep) struct arena *a = arena_new();
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(hooks); i++)
+		one_problem(arena_printf(a, "command = 'x'\non_finish = { url = \"%s\" }\n",
+					 hooks[i].url),
+			    2, 21, arena_printf(a, "on_finish.url: %s", hooks[i].why));
+	for (size_t i = 0; i < COUNT(places); i++) {
+		struct problems ps = {0};
+		struct job job;
+
+		load_toml(a, arena_printf(a, "command = 'x'\n%s\n", places[i]), &job, &ps);
+		if (ps.n != 1 || !strstr(ps.v[0].text, "URL"))
+			fail_msg("%s: %zu problems", places[i], ps.n);
+	}
+	(void)good_job(a, "command = 'x'\nsource = 'git+ssh://git@h/r@v1'\n"
+			  "data = [{ src = 's3://b/a b' }, { src = './c d' }]\n"
+			  "on_finish = { url = 'http://[::1]:8080/x?y' }\n");
 }
 
 static void a_volume_has_one_source_and_an_absolute_path(void **state)
@@ -1068,6 +1108,7 @@ int main(void)
 		cmocka_unit_test(sampling_is_off_or_not_too_fast),
 		cmocka_unit_test(paths_stay_below_the_work_directory),
 		cmocka_unit_test(a_port_to_wait_for_must_be_there),
+		cmocka_unit_test(a_url_is_one_and_tells_no_password),
 		cmocka_unit_test(a_volume_has_one_source_and_an_absolute_path),
 		cmocka_unit_test(a_role_without_resources_has_those_of_the_job),
 		cmocka_unit_test(the_patch_of_a_pod_is_any_table),

@@ -8,7 +8,7 @@
  */
 #include <stdbool.h>
 #include "base/env.h"
-#include "net/http_url.h"
+#include "fmt/http_url.h"
 
 struct err;
 struct profiles;

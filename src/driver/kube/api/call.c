@@ -14,7 +14,7 @@
 #include "fmt/doc.h"
 #include "fmt/url.h"
 #include "net/http_client.h"
-#include "net/http_url.h"
+#include "fmt/http_url.h"
 
 #define MAX_ANSWER (32u << 20)
 #define MAX_NODES 2000000

@@ -21,6 +21,8 @@ struct http_url {
 
 /* "https://host:port/path?query#fragment"; a URL without scheme is http if scheme_optional. */
 int http_url_parse(struct http_url *ret, struct str text, bool scheme_optional, struct err *err);
+/* Can it be sent as the target of a request: "/...", without blanks, control characters and a fragment? */
+bool http_url_is_target(struct str s);
 /* "host" or "[v6]", with ":port" unless it is the scheme's default and not always_port: for a Host
  * header, or the target of CONNECT. */
 void http_url_authority(struct buf *out, const char *host, int port, bool tls, bool always_port);

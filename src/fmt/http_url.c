@@ -1,15 +1,35 @@
-#include "net/http_url.h"
+#include "fmt/http_url.h"
 
 #include <string.h>
 #include <strings.h>
 
+#include "base/cleanup.h"
 #include "base/err.h"
-#include "net/http1.h"
+#include "base/escape.h"
 
 static int bad(struct err *err, struct str text, const char *why)
 {
+	CLEANUP(buf_release) struct buf shown = {0};
+	const char *at = memrchr(text.p, '@', text.n);
+
+	buf_init(&shown, 8 * HTTP_URL_MAX);
+	if (at) { /* what is before it may be a password */
+		buf_addz(&shown, "***");
+		text = (struct str){at, (size_t)(text.p + text.n - at)};
+	}
+	escape_terminal(&shown, text);
+	text = buf_str(&shown);
 	return err_set(err, ERR_INVALID, "the URL '%.*s' %s", text.n < 100 ? (int)text.n : 100,
 		       text.p, why);
+}
+
+/* Browsers send {|}^`\ raw in queries; "<># never. */
+bool http_url_is_target(struct str s)
+{
+	for (size_t i = 0; i < s.n; i++)
+		if (s.p[i] <= 0x20 || s.p[i] >= 0x7f || memchr("\"<>#", s.p[i], 4))
+			return false;
+	return s.n > 0 && s.p[0] == '/';
 }
 
 static bool take_scheme(struct str *rest, bool optional, bool *ret_tls)
@@ -94,7 +114,7 @@ int http_url_parse(struct http_url *ret, struct str text, bool scheme_optional, 
 	if (!take_authority(&u, authority))
 		return bad(err, text, "has no proper host and port");
 	u.path = str_cut(&rest, '#');
-	if (u.path.n > 0 && !http1_is_target(u.path))
+	if (u.path.n > 0 && !http_url_is_target(u.path))
 		return bad(err, text, "has a path with bad characters");
 	*ret = u;
 	return 0;
