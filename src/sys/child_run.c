@@ -11,8 +11,11 @@
 #include "base/cleanup.h"
 #include "base/deadline.h"
 #include "base/err.h"
+#include "base/str.h"
+#include "base/vec.h"
 
 #define REAP_MS 20
+#define CODE_MAX_BYTES (64 * 1024)
 
 static int read_output(int fd, const struct deadline *d, struct buf *out, struct err *err)
 {
@@ -97,4 +100,54 @@ int child_run_words(const char *const *argv, const struct deadline *d, struct bu
 		return -1;
 	*ret_code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 	return 0;
+}
+
+/*
+ * The standard input of the shell is a pipe whose other end only this process has: its end kills the session.  The exit
+ * code is printed, because another thread may have reaped the shell.
+ */
+static const char job_script[] =
+	"d=$1 i=$2 l=$3; shift 3; exec 3<&0; { read -r x <&3; kill -KILL 0; } >/dev/null & "
+	"(cd \"$d\" && exec \"$@\") <\"$i\" >>\"$l\" 2>&1 3<&-; c=$?; kill -KILL $!; echo $c";
+
+static int read_code(struct str text, int *ret_code, struct err *err)
+{
+	int64_t code;
+
+	if (!str_to_i64(str_trim(text), &code))
+		return err_set(err, ERR_IO, "it was killed");
+	*ret_code = (int)code;
+	return 0;
+}
+
+int child_run_job(const struct child_job *job, const struct deadline *d, int *ret_code,
+		  struct err *err)
+{
+	CLEANUP(close_fdp) int alive = -1;
+	CLEANUP(close_fdp) int watched = -1;
+	CLEANUP(buf_release) struct buf out = {0};
+	VEC(const char *) argv = {0};
+	const char *const first[] = {"sh", "-c", job_script, "sh", job->dir, job->in, job->log};
+	int pipes[2], status;
+
+	if (pipe2(pipes, O_CLOEXEC) < 0)
+		return err_errno(err, errno, "make a pipe");
+	watched = pipes[0];
+	alive = pipes[1];
+	for (size_t i = 0; i < sizeof(first) / sizeof(first[0]); i++)
+		*vec_push(&argv) = first[i];
+	for (size_t i = 0; job->argv[i]; i++)
+		*vec_push(&argv) = job->argv[i];
+	*vec_push(&argv) = NULL;
+	buf_init(&out, CODE_MAX_BYTES);
+	int rc = child_run((struct child_spec){.file = "/bin/sh",
+					       .argv = argv.v,
+					       .env = job->env,
+					       .in = watched,
+					       .out = CHILD_KEPT,
+					       .err = -1},
+			   d, &out, &status, err);
+
+	vec_release(&argv);
+	return rc < 0 ? -1 : read_code(buf_str(&out), ret_code, err);
 }

@@ -19,3 +19,15 @@ int child_run(struct child_spec spec, const struct deadline *d, struct buf *out,
  * shells have it. */
 int child_run_words(const char *const *argv, const struct deadline *d, struct buf *out,
 		    int *ret_code, struct err *err);
+
+/*
+ * Run a command as hooks are: in a directory, with the file `in` as its input, its output appended to the file `log`.
+ * *ret_code is its exit code, as shells have it.  Its session is killed when this process dies, however it does: what
+ * is run again by the next one does not overlap with it.  ERR_IO: it was killed.
+ */
+struct child_job {
+	const char *dir, *in, *log;
+	const char *const *argv, *const *env; /* argv[0] is searched in the PATH of env */
+};
+int child_run_job(const struct child_job *job, const struct deadline *d, int *ret_code,
+		  struct err *err);

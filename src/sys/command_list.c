@@ -3,47 +3,25 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/buf.h"
-#include "base/cleanup.h"
 #include "base/deadline.h"
 #include "base/err.h"
 #include "sys/child_run.h"
 
-#define CODE_MAX_BYTES (64 * 1024)
-
-/* The exit code is printed: another thread of the process may have reaped the child. */
-static const char script[] =
-	"(cd \"$1\" && exec /bin/sh -c \"$2\") >>\"$3\" 2>&1 </dev/null; echo $?";
-
 /* True if the command failed. */
 static bool run_one(struct command_list *c, const char *command, const struct deadline *d)
 {
-	const char *argv[] = {"sh", "-c", script, "sh", c->dir, command, c->log, NULL};
-	const struct child_spec spec = {.file = "/bin/sh",
-					.argv = argv,
-					.env = c->env,
-					.in = -1,
-					.out = CHILD_KEPT,
-					.err = -1,
-					.session = true};
+	const char *argv[] = {"/bin/sh", "-c", command, NULL};
+	const struct child_job job = {
+		.dir = c->dir, .in = "/dev/null", .log = c->log, .argv = argv, .env = c->env};
 	const struct deadline limit = deadline_within(d, c->each_ms);
-	CLEANUP(buf_release) struct buf out = {0};
 	struct err err = {0};
-	int64_t code = -1;
-	int status;
+	int code = -1;
+	int rc = child_run_job(&job, &limit, &code, &err);
 
-	buf_init(&out, CODE_MAX_BYTES);
-	int rc = child_run(spec, &limit, &out, &status, &err);
-
-	if (rc < 0 && err.kind == ERR_CANCELLED)
+	if ((rc < 0 && err.kind == ERR_CANCELLED) || code == 0)
 		return false;
-	if (rc == 0 && !str_to_i64(str_trim(buf_str(&out)), &code))
-		err_set(&err, ERR_IO, "it was killed");
-	if (rc == 0 && code == 0)
-		return false;
-	if (!*c->failed && code > 0)
-		snprintf(c->failed, sizeof(c->failed), "'%.100s': exit code %lld", command,
-			 (long long)code);
+	if (!*c->failed && rc == 0)
+		snprintf(c->failed, sizeof(c->failed), "'%.100s': exit code %d", command, code);
 	else if (!*c->failed)
 		snprintf(c->failed, sizeof(c->failed), "'%.80s': %.80s", command, err.msg);
 	return true;

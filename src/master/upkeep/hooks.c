@@ -56,7 +56,7 @@ struct hook {
 	int64_t no;
 	int tries;
 	const char *run, *dir, *base_dir, *url;
-	const char **command, **env; /* command NULL: none */
+	const char **command, **env;
 	bool url_done, command_done;
 	struct err err;
 };
@@ -97,7 +97,13 @@ static int post(const char *url, struct str body, const struct deadline *d, stru
 	if (http_client_open(&there, POST_MS, &client, err) < 0)
 		return -1;
 	http_answer_init(&answer, ANSWER_MAX_BYTES);
-	int rc = http_call(client, "POST", path, body, "application/json", POST_MS, &answer, err);
+	/* What else it answers is not read. */
+	const struct http_outgoing request = {.method = "POST",
+					      .path = path,
+					      .body = body,
+					      .type = "application/json",
+					      .timeout_ms = POST_MS};
+	int rc = http_send_stream(client, &request, &answer, err);
 
 	if (rc == 0 && (answer.status < 200 || answer.status > 299))
 		rc = err_set(err, ERR_UNAVAILABLE, "it answered %d", answer.status);
@@ -106,44 +112,18 @@ static int post(const char *url, struct str body, const struct deadline *d, stru
 	return rc;
 }
 
-/* The exit code is printed: the loop thread of the master may have reaped the child. */
-static const char script[] =
-	"d=$1 i=$2 l=$3; shift 3; (cd \"$d\" && exec \"$@\") <\"$i\" >>\"$l\" 2>&1; echo $?";
-
 static int run_command(const struct hook *h, const char *summary, const struct deadline *d,
 		       struct err *err)
 {
 	CLEANUP(freep) char *log = path_join(h->dir, LOG_FILE);
-	CLEANUP(buf_release) struct buf out = {0};
 	const struct deadline limit = deadline_within(d, COMMAND_MS);
-	VEC(const char *) argv = {0};
-	const char *const first[] = {"sh", "-c", script, "sh", h->base_dir, summary, log};
-	int64_t code = -1;
-	int status;
+	const struct child_job job = {
+		.dir = h->base_dir, .in = summary, .log = log, .argv = h->command, .env = h->env};
+	int code;
 
-	for (size_t i = 0; i < sizeof(first) / sizeof(first[0]); i++)
-		*vec_push(&argv) = first[i];
-	for (size_t i = 0; h->command[i]; i++)
-		*vec_push(&argv) = h->command[i];
-	*vec_push(&argv) = NULL;
-	buf_init(&out, ANSWER_MAX_BYTES);
-	int rc = child_run((struct child_spec){.file = "/bin/sh",
-					       .argv = argv.v,
-					       .env = h->env,
-					       .in = -1,
-					       .out = CHILD_KEPT,
-					       .err = -1,
-					       .session = true},
-			   &limit, &out, &status, err);
-
-	vec_release(&argv);
-	if (rc < 0)
+	if (child_run_job(&job, &limit, &code, err) < 0)
 		return -1;
-	if (!str_to_i64(str_trim(buf_str(&out)), &code))
-		return err_set(err, ERR_IO, "it was killed");
-	return code == 0 ? 0
-			 : err_set(err, ERR_UNAVAILABLE, "exit code %lld, see " LOG_FILE,
-				   (long long)code);
+	return code == 0 ? 0 : err_set(err, ERR_UNAVAILABLE, "exit code %d, see " LOG_FILE, code);
 }
 
 static void work(void *arg, const struct deadline *d)

@@ -11,9 +11,12 @@
 #include <sys/wait.h>
 
 #include "base/buf.h"
+#include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/deadline.h"
 #include "base/err.h"
-#include "sys/child.h"
+#include "base/path.h"
+#include "sys/child_run.h"
 #include "sys/proctree.h"
 
 #define WAIT_MS 10000
@@ -203,6 +206,65 @@ static void commands_are_found_as_a_shell_would_find_them(void **state)
 	assert_int_equal(err.kind, ERR_DENIED);
 }
 
+static int run_job(void **state, const char *script, int ms, int *ret_code, struct err *err)
+{
+	const char *const argv[] = {"sh", "-c", script, NULL};
+	const char *const env[] = {"PATH=/usr/bin:/bin", NULL};
+	CLEANUP(freep) char *log = path_join(*state, "log");
+	CLEANUP(freep) char *in = path_join(*state, "in");
+	const struct child_job job = {
+		.dir = *state, .in = in, .log = log, .argv = argv, .env = env};
+	const struct deadline d = deadline_in(ms, NULL);
+
+	assert_int_equal(file_write(in, STR("input\n"), 0600, NULL), 0);
+	return child_run_job(&job, &d, ret_code, err);
+}
+
+static void a_job_has_its_input_its_log_and_its_exit_code(void **state)
+{
+	CLEANUP(buf_release) struct buf b = {0};
+	struct err err = {0};
+	int code;
+
+	buf_init(&b, 100);
+	assert_int_equal(run_job(state, "cat; echo oops >&2; exit 3", WAIT_MS, &code, &err), 0);
+	assert_int_equal(code, 3);
+	assert_int_equal(run_job(state, "pwd; exit 0", WAIT_MS, &code, &err), 0);
+	assert_int_equal(code, 0);
+	assert_int_equal(file_read(unit_path(state, "log"), &b, NULL), 0);
+	assert_true(str_starts(buf_str(&b), STR("input\noops\n/")));
+	assert_int_equal(run_job(state, "kill -9 0", WAIT_MS, &code, &err), -1);
+	assert_int_equal(err.kind, ERR_IO);
+	assert_int_equal(run_job(state, "sleep 60", 100, &code, &err), -1);
+	assert_int_equal(err.kind, ERR_TIMEOUT);
+}
+
+static void a_job_dies_with_the_process_that_runs_it(void **state)
+{
+	const char *path = unit_path(state, "fifo");
+	char byte;
+
+	assert_int_equal(mkfifo(path, 0600), 0);
+	int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+	struct pollfd p = {.fd = fd, .events = POLLIN};
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		int code;
+
+		run_job(state, "exec 9>fifo; echo >&9; sleep 60 & sleep 60", 60000, &code, NULL);
+		_exit(0);
+	}
+	assert_int_equal(poll(&p, 1, WAIT_MS), 1);
+	assert_int_equal(read(fd, &byte, 1), 1);
+	assert_int_equal(poll(&p, 1, 50), 0);
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	assert_int_equal(poll(&p, 1, WAIT_MS), 1); /* nobody of it has it open any more */
+	assert_int_equal(read(fd, &byte, 1), 0);
+	close(fd);
+}
+
 int main(void)
 {
 #define CASE(fn) cmocka_unit_test_setup_teardown(fn, unit_make_dir, unit_remove_dir)
@@ -214,6 +276,8 @@ int main(void)
 		CASE(descriptors_from_a_number_on_can_be_closed),
 		CASE(a_fork_without_a_group_is_a_fork),
 		CASE(commands_are_found_as_a_shell_would_find_them),
+		CASE(a_job_has_its_input_its_log_and_its_exit_code),
+		CASE(a_job_dies_with_the_process_that_runs_it),
 	};
 
 	return cmocka_run_group_tests_name("child", tests, NULL, NULL);
