@@ -30,7 +30,7 @@ static void page_head(const struct suite_report_facts *f, struct buf *b)
 	buf_printf(b, "%d variants, %d runs, began ", f->nvariants, f->nruns);
 	clock_format(f->created_ms, text);
 	html_z(b, text);
-	buf_addz(b, f->ended ? ", took " : ", so far ");
+	buf_addz(b, f->ended ? ", ended after " : ", so far ");
 	clock_format_span(f->elapsed_ms, text);
 	html_z(b, text);
 	if (f->cost_usd > 0)

@@ -42,6 +42,11 @@ def test_kept_files_are_listed_checked_and_copied(regatta, tmp_path):
     got = regatta.cwd / "got"
     assert (got / "a").read_text() == "weights\n" and (got / "latest").read_text() == "deep\n"
     assert os.access(got / "deep/b", os.X_OK) and not os.access(got / "a", os.X_OK)
+    reading, writing = os.pipe()  # `regatta cp ... - | head`
+    os.close(reading)
+    copy = regatta.start("cp", f"{run}:worker-0/model/a", "-", stdout=writing)
+    os.close(writing)
+    assert copy.communicate()[1] == b"" and copy.returncode == 0
     assert "has no output 'worker-0/b'" in regatta("cp", f"{run}:worker-0/b", "x", code=3).err
 
     service = Service(regatta)

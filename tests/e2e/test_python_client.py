@@ -1,8 +1,11 @@
 """The Python client against the real program: over the unix socket, and over HTTPS with pin and token."""
+import http.server
 import json
 import os
+import socketserver
 import subprocess
 import sys
+import threading
 
 import pytest
 
@@ -53,6 +56,36 @@ def test_a_run_is_submitted_followed_and_read(regatta, master, monkeypatch):
     run.cleanup()
     with pytest.raises(client.NotFound):
         master.run(run.id)
+
+
+def test_a_note_is_not_sent_twice_when_the_master_is_lost(tmp_path):
+    """Tags are: twice is the same as once."""
+    class Lost(http.server.BaseHTTPRequestHandler):
+        def do_POST(self):
+            asked.append(self.path.rsplit("/", 1)[1])
+            if len(asked) == 3:
+                self.wfile.write(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}")
+
+        def address_string(self):
+            return ""
+
+        def log_message(self, *_):
+            pass
+
+    asked = []
+    with socketserver.UnixStreamServer(str(tmp_path / "api.sock"), Lost) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        try:
+            run = client.Run(client._transport.Transport.local(str(tmp_path), "false"), {"id": "r"})
+            with pytest.raises(client.Unavailable, match="was lost before it answered"):
+                run.note("seen")
+            run._transport._start = None
+            run.tag("good")
+        finally:
+            server.shutdown()
+            thread.join()
+    assert asked == ["notes", "tags", "tags"]
 
 
 def test_a_block_that_is_left_cancels_its_run_and_errors_have_kinds(regatta, master):

@@ -141,8 +141,8 @@ class Run:
         return self
 
     def note(self, text: str) -> "Run":
-        """Write a note on it, at any time."""
-        self.data = self._transport.call("POST", self.path("/notes"), {"text": text})
+        """Write a note on it, at any time. If the master is lost before it answers, the note may be there."""
+        self.data = self._transport.call("POST", self.path("/notes"), {"text": text}, once=True)
         return self
 
     # ---- its end ----

@@ -127,31 +127,36 @@ class Transport:
         return cls(lambda: _PinnedConnection(host, port, pin), url, token=token)
 
     def _open(self, method: str, path: str, query: Optional[Query], body: Union[None, bytes, BinaryIO], length: int,
-              timeout: Optional[float]) -> http.client.HTTPResponse:
+              timeout: Optional[float], once: bool = False) -> http.client.HTTPResponse:
         asked = {k: v for k, v in (query or {}).items() if v is not None}
-        connection = self._make()
+        connection, sent = self._make(), False
         connection.timeout = timeout
         headers = {"Content-Type": "application/json", "Content-Length": str(length)} if body is not None else {}
         if self._token:
             headers["Authorization"] = f"Bearer {self._token}"
         try:
+            connection.connect()
+            sent = once
             connection.request(method, path + ("?" + urlencode(asked, doseq=True) if asked else ""), body, headers)
             response = connection.getresponse()
-        except BaseException:
+        except BaseException as e:
             connection.close()
+            if sent and isinstance(e, LOST):
+                raise Unavailable(f"the master at {self.where} was lost before it answered: look whether it has done it") from e
             raise
         # The response owns the connection from here on: closing it closes both.
         response._regatta_connection = connection  # type: ignore[attr-defined]
         return response
 
     def open(self, method: str, path: str, query: Optional[Query] = None, body: Optional[bytes] = None,
-             timeout: Optional[float] = CALL_SECONDS) -> http.client.HTTPResponse:
-        """The answer to a request; a lost or missing master is looked for again, and started if it is one's own."""
+             timeout: Optional[float] = CALL_SECONDS, once: bool = False) -> http.client.HTTPResponse:
+        """The answer to a request; a lost or missing master is looked for again, and started if it is one's own. What would
+        be done twice is sent `once`."""
         until = time.monotonic() + AGAIN_SECONDS
         pause, started = 0.05, False
         while True:
             try:
-                response = self._open(method, path, query, body, len(body or b""), timeout)
+                response = self._open(method, path, query, body, len(body or b""), timeout, once)
                 break
             except socket.timeout:
                 raise
@@ -184,10 +189,10 @@ class Transport:
             return error_of(STATUS_KINDS.get(response.status, "unavailable"),
                             f"the master at {self.where} answered {response.status}")
 
-    def call(self, method: str, path: str, body: Any = None, query: Optional[Query] = None) -> Any:
+    def call(self, method: str, path: str, body: Any = None, query: Optional[Query] = None, once: bool = False) -> Any:
         text = None if body is None and method == "GET" else json.dumps(body if body is not None else {}).encode()
         try:
-            response = self.open(method, path, query, text)
+            response = self.open(method, path, query, text, once=once)
             try:
                 return json.loads(response.read())
             finally:

@@ -281,7 +281,9 @@ static int copy_to_stdout(struct copy *k, const struct doc *file, struct err *er
 	CLEANUP(freep) char *url = file_url(k, str_from(k->path));
 	struct download d = download_of(file, a);
 
-	return download_to(k->api, url, STDOUT_FILENO, &d, err);
+	if (download_to(k->api, url, STDOUT_FILENO, &d, err) == 0)
+		return 0;
+	return cli_reader_gone() ? 0 : -1; /* as of logs: the reader has seen enough */
 }
 
 static int copy_outputs(struct copy *k, const struct doc *files, struct arena *a, struct err *err)
