@@ -184,6 +184,8 @@ def test_a_suite_waits_for_room_and_loses_no_run(regatta, tmp_path):
         why = wait_for(lambda: regatta.json("suite", "status", suite)["waits_for"], what="the suite to wait")
         assert "disk" in why and "full" in why
         assert why in regatta("suite", "status", suite).out
+        assert "full" in regatta("suite", "run", "-d", path, code=5).err  # a second one is not begun
+        assert len(regatta.json("suite", "list")["suites"]) == 1
         (home / "fill").unlink()
         done = wait_for(lambda: (s := regatta.json("suite", "status", suite))["exit_code"] is not None and s, what="the end")
         assert done["state"] == "succeeded" and done["waits_for"] is None

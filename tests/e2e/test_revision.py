@@ -1,4 +1,5 @@
 """The git commit of the source is recorded with the run, and nothing of the repository is run for that."""
+import json
 import os
 import shutil
 import stat
@@ -168,6 +169,13 @@ def test_rerun_says_what_commit_it_has(regatta, repository):
     repository.commit()
     again = regatta("rerun", one)
     assert f"git revision: {old[:12]} -> {repository.head()[:12]}\n" in again.err
+    repository.write("3\n")
+    now = repository.head()[:12]
+    again = regatta("rerun", "--output", "json", one)
+    assert f"git revision: {old[:12]} -> {now} with changes that are not committed\n" in again.err
+    repository.git("checkout", "-q", ".")
+    again = regatta("rerun", json.loads(again.stdout)["id"])
+    assert f"git revision: {now} with changes that are not committed -> {now}\n" in again.err
 
 
 def test_the_source_of_an_earlier_run_has_the_commit_of_then(regatta, repository):

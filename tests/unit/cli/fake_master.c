@@ -360,7 +360,9 @@ static void on_run(struct fake *f, struct http_exchange *x, struct str path)
 	else if (str_is(what, "cancel")) {
 		f->cancelled = true;
 		reply_run(f, x, 200);
-	} else if (str_is(what, "cleanup") && fault(f, "watched"))
+	} else if (str_is(what, "cleanup") && fault(f, "gone"))
+		reply_error(x, 404, "not_found", "there is no such run", NULL);
+	else if (str_is(what, "cleanup") && fault(f, "watched"))
 		reply_error(x, 409, "conflict", "being watched: try again", NULL);
 	else if (str_is(what, "cleanup"))
 		http_reply(x, 200, "application/json",

@@ -1,6 +1,7 @@
 /* Which runs an argument means, what is tested, and the verdicts. */
 #include "spec/golden.h"
 
+#include <fcntl.h>
 #include <math.h>
 
 #include "../store/store_fixture.h"
@@ -712,9 +713,9 @@ static void add_suite(struct home *h, const struct small_suite *from,
 			.params = (const char **)from->variants[v].values,
 			.baseline = -1,
 			.experiment = from->variants[v].experiment};
-		ret->runs[ret->nruns] =
-			(struct suite_report_run){.variant = v, .run = id, .succeeded = true};
-		if (from->variants[v].speed > 0)
+		ret->runs[ret->nruns] = (struct suite_report_run){
+			.variant = v, .run = id, .state = "succeeded", .succeeded = true};
+		if (from->variants[v].speed != 0)
 			add_samples(h, no, 0, "speed", &speed, 1);
 	}
 }
@@ -727,6 +728,59 @@ static const struct doc *compare_suites(struct home *h, const struct small_suite
 	add_suite(h, a, &facts[0]);
 	add_suite(h, b, &facts[1]);
 	return compare(h, (struct comparison_options){.suites = facts}, "a b");
+}
+
+struct series_of_suite {
+	struct suite_report *r;
+	size_t i;
+};
+
+static bool give_suite(void *ctx, int64_t wall_ms, int64_t step, double value)
+{
+	struct series_of_suite *to = ctx;
+	struct report_point p = {wall_ms, step, value};
+
+	suite_report_points(to->r, to->i, &p, 1);
+	return true;
+}
+
+static void a_difference_from_a_negative_baseline_has_its_own_sign(void **state)
+{
+	struct home *h = *state;
+	static const struct small_suite suite = {
+		"s", {"env.A"}, {{"a", {"1"}, .speed = -10}, {"b", {"2"}, .speed = -5}}};
+	struct suite_report_facts facts;
+	struct suite_report *r;
+	CLEANUP(buf_release) struct buf json = {0};
+	CLEANUP(close_fdp) int null = open("/dev/null", O_WRONLY | O_CLOEXEC);
+	const int64_t *series;
+	struct doc *doc;
+	struct err err;
+
+	add_suite(h, &suite, &facts);
+	facts.state = "succeeded";
+	facts.file = "";
+	facts.naxes = 1;
+	facts.variants[1].baseline = 0;
+	assert_int_equal(suite_report_open(h->st, &facts, h->a, &r, &err), 0);
+	size_t n = suite_report_series(r, &series);
+
+	for (size_t i = 0; i < n; i++) {
+		struct series_of_suite to = {r, i};
+
+		assert_ok(store_samples_after(h->st, series[i], 0, 0, give_suite, &to, &err), &err);
+	}
+	buf_init(&json, 1 << 20);
+	buf_addc(&json, '{');
+	assert_int_equal(suite_report_end(r, null, null, &json, &err), 0);
+	buf_addc(&json, '}');
+	suite_report_free(r);
+	assert_int_equal(json_parse(buf_str(&json), h->a, &doc, &err), 0);
+	const struct doc *metric = doc_array(doc, "metrics")->array.v[0];
+	const struct doc *row = doc_array(metric, "rows")->array.v[1];
+
+	assert_true(doc_num(row, "diff_pct", 0) > 40 && doc_num(row, "diff_pct", 0) < 60);
+	assert_true(doc_num(row, "low_pct", 0) > 40 && doc_num(row, "high_pct", 0) < 60);
 }
 
 static void parameters_that_a_suite_varies_are_no_difference_between_suites(void **state)
@@ -920,6 +974,7 @@ int main(int argc, char **argv)
 		WITH_HOME(words_that_mean_nothing_are_refused),
 		WITH_HOME(more_metrics_than_can_be_compared_are_refused),
 		WITH_HOME(the_sides_say_what_they_cost),
+		WITH_HOME(a_difference_from_a_negative_baseline_has_its_own_sign),
 		WITH_HOME(parameters_that_a_suite_varies_are_no_difference_between_suites),
 		WITH_HOME(a_run_that_was_removed_is_not_called_one_that_failed),
 		WITH_HOME(variants_of_suites_are_paired_by_their_parameters),

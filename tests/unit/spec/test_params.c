@@ -112,6 +112,37 @@ static void names_and_values_are_checked(void **state)
 		"params.hub_token: this is the name of a secret, and parameters are shown: use env");
 }
 
+static void a_value_has_a_longest_text(void **state)
+{
+	const char *most = arena_printf(arena, "%0*d", PARAMS_MAX_TEXT, 0);
+
+	(void)state;
+	(void)good_job(arena, arena_printf(arena, "command = 'x'\nparams = { a = '%s' }\n", most));
+	one_problem(arena_printf(arena, "command = 'x'\nparams = { a = '%s0' }\n", most), 2, 16,
+		    "params.a is longer than 4096 bytes: put it in a file");
+}
+
+static void inputs_and_outputs_depend_on_parameters_that_they_name(void **state)
+{
+	static const struct {
+		const char *text;
+		bool depends;
+	} cases[] = {
+		{"command = '${params.n}'\ndata = [{ src = 'a' }]\noutput = { keep = ['b'] }\n",
+		 false},
+		{"data = [{ src = 'a-${params.n}' }]\n", true},
+		{"output = { s3 = 's3://b/${params.n}' }\n", true},
+		{"output = { keep = ['a', '${params.n}'] }\n", true},
+	};
+	struct doc *doc;
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		assert_int_equal(toml_parse(str_from(cases[i].text), arena, &doc, NULL), 0);
+		assert_int_equal(params_in_inputs(doc), cases[i].depends);
+	}
+}
+
 static void a_secret_is_kept_with_its_parameters_put_in(void **state)
 {
 	struct problems ps = {0};
@@ -138,6 +169,8 @@ int main(void)
 		cmocka_unit_test(the_document_keeps_what_was_written),
 		cmocka_unit_test(an_unknown_parameter_is_a_problem_of_its_line),
 		cmocka_unit_test(names_and_values_are_checked),
+		cmocka_unit_test(a_value_has_a_longest_text),
+		cmocka_unit_test(inputs_and_outputs_depend_on_parameters_that_they_name),
 		cmocka_unit_test(a_secret_is_kept_with_its_parameters_put_in),
 	};
 

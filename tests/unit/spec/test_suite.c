@@ -203,6 +203,8 @@ static void the_values_of_a_variant_are_put_into_its_job(void **state)
 		"{\"roles\":{\"trainer\":{\"count\":4,\"command\":[\"x\"]}},\"env\":{\"B\":\"x\"}}");
 	assert_string_equal(doc_json_text(f.a, job),
 			    "{\"roles\":{\"trainer\":{\"count\":1,\"command\":[\"x\"]}}}");
+	/* The job's values are its own: secrets are taken out of them in place. */
+	assert_ptr_not_equal(doc_get(doc_get(out, "env"), "B"), f.s.variants[0].values[1]);
 	done(&f);
 	loads(&f, "[suite]\njob = 'j.toml'\n[matrix]\n'roles.trainer.count' = [4]\n");
 	assert_int_equal(toml_parse(STR("roles = 3\n"), f.a, &job, &err), 0);

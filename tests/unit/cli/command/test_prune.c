@@ -72,6 +72,18 @@ static void a_run_that_cannot_be_removed_does_not_keep_the_others(void **state)
 	ran_release(&r);
 }
 
+static void a_run_that_is_gone_meanwhile_is_nothing_to_say(void **state)
+{
+	put_runs(state);
+	home_put(state, "fault-gone", "x");
+	struct ran r = DRIVE(state, "prune", "--older-than", "1h");
+
+	assert_int_equal(r.code, 0);
+	assert_string_equal(r.out.p, "old\n");
+	assert_string_equal(r.err.p, "regatta: 1 run is removed\n");
+	ran_release(&r);
+}
+
 static void the_newest_stay_as_far_as_there_is_room(void **state)
 {
 	put_runs(state);
@@ -165,6 +177,7 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		T(old_runs_are_removed_but_never_one_that_runs),
 		T(a_run_that_cannot_be_removed_does_not_keep_the_others),
+		T(a_run_that_is_gone_meanwhile_is_nothing_to_say),
 		T(the_newest_stay_as_far_as_there_is_room),
 		T(runs_of_a_suite_that_goes_on_stay),
 		T(the_config_file_says_what_the_options_do_not),
