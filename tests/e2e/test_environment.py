@@ -56,3 +56,12 @@ pass = ["WANDB_*"]
                    env={"WANDB_MODE": "offline", "TZ": "UTC", "PYTHONPATH": "/mine", "LD_LIBRARY_PATH": "/mine",
                         "PATH": f"{os.environ['PATH']}:/mine"})
     assert told.out == f"worker-0 | offline-UTC---x-{os.environ['PATH'].rsplit(':', 1)[-1]}\n"
+
+
+def test_an_environment_that_is_too_large_is_said(regatta):
+    """A request has a limit, which says nothing of its own."""
+    env = {f"BIG_{i}": "x" * 100_000 for i in range(11)}
+    job = regatta.job('command = ["true"]\npass = ["BIG_*"]\n')
+    assert "environment are too large to send: they take more than 1024 KiB" in regatta("run", job, env=env, code=2).err
+    env.popitem()
+    assert regatta("run", job, env=env)

@@ -33,8 +33,8 @@
 #include "spec/variable.h"
 
 #define SUBMIT_MS 30000
-#define RESULTS_MS 20000 /* for a look at their bucket */
-#define MAX_BODY (4u << 20)
+#define RESULTS_MS 20000	    /* for a look at their bucket */
+#define MAX_BODY ((1u << 20) - 128) /* of a request, as the master takes it, and room for its id */
 
 extern char **environ;
 
@@ -312,7 +312,9 @@ static int make_body(const struct job_input *in, bool here, struct submission *s
 	jsonw_close(&w);
 	if (job.overflow || text.overflow)
 		return err_set(err, ERR_INVALID,
-			       "the job and its environment are too large to send");
+			       "the job and its environment are too large to send: they take more "
+			       "than %u KiB",
+			       MAX_BODY / 1024 + 1);
 	/* Without its opening brace: the request id is put in front later. */
 	buf_add(&s->body, text.p + 1, text.n - 1);
 	return 0;
