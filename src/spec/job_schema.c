@@ -592,7 +592,7 @@ static const struct field finish_fields[] = {
 		.pos_offset = offsetof(struct finish_hook, url_pos),
 		.help = "The run object is posted to this address, as JSON: https://..., or http://... "
 			"It is tried up to 8 times, until the answer is a status of 200 to 299. All who may see the run "
-			"see the address: where it has a token, post from `command`, with the token in a variable that is "
+			"see the address: where it has a token, post from a command, with the token in a variable that is "
 			"a secret.",
 		.example = "url = \"https://hooks.example.org/runs\"",
 	},
