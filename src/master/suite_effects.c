@@ -252,6 +252,13 @@ static void end(struct live_suite *ls)
 	suite_write_files(ls, carried_end, c);
 }
 
+static void take_back(struct live_suite *ls)
+{
+	CLEANUP(arena_freep) struct arena *a = arena_new();
+
+	carrier_came_back(ls->m, carrier_id(ls, a));
+}
+
 static void carry_out(struct live_suite *ls, const struct suite_effect *fx)
 {
 	switch (fx->kind) {
@@ -263,7 +270,7 @@ static void carry_out(struct live_suite *ls, const struct suite_effect *fx)
 		cancel(ls, fx);
 		return;
 	case SUITE_FX_RETURN:
-		carrier_came_back(ls->m, ls->row.id);
+		take_back(ls);
 		return;
 	case SUITE_FX_CLOSE:
 		close_suite(ls);

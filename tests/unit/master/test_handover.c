@@ -839,6 +839,22 @@ static void a_suite_comes_back_from_its_second_master(void **state)
 	assert_int_equal(rig_stored(h->r, "SELECT carrier FROM suite WHERE away = 1"), 3);
 }
 
+/* Rule: results of a later carrier, too, are asked for again while they cannot be taken in. */
+static void results_of_the_second_master_are_taken_in_later(void **state)
+{
+	struct handed *h = *state;
+	CLEANUP(freep) char *suite = lose_and_resume(h);
+
+	rig_until(h->r, core(h)->phase == RUN_RUNNING);
+	h->r->disk_full = true;
+	h->other.run = h->other.suite = NULL;
+	rig_until(h->r, the_suite(h)->core->returns > 0);
+	h->r->disk_full = false;
+	rig_until(h->r, !the_suite(h));
+	assert_int_equal(rig_stored(h->r, "SELECT phase FROM suite WHERE ended_ms > 0 AND away = 0"),
+			 SUITE_FAILED);
+}
+
 /* Rule: its runs get the credentials of who resumes it, also those that have masters of their own. */
 static void who_resumes_a_suite_gives_it_credentials(void **state)
 {
@@ -1191,6 +1207,7 @@ int main(void)
 		handed_test(what_started_and_succeeded_at_a_lost_master_does_not_wait),
 		handed_test(a_resumed_suite_gets_a_master_again_which_knows_what_succeeded),
 		handed_test(a_suite_comes_back_from_its_second_master),
+		handed_test(results_of_the_second_master_are_taken_in_later),
 		handed_test(who_resumes_a_suite_gives_it_credentials),
 		handed_test(a_resume_whose_carrier_is_refused_changes_nothing),
 		handed_test(a_removed_run_of_a_suite_is_not_another_one),
