@@ -89,6 +89,14 @@ def test_a_bucket_that_does_not_exist_is_told_before_anything_starts(cloud, user
     assert user("ps", "--output", "json").stdout.count('"id"') == 0
 
 
+def test_the_bucket_of_a_suite_is_looked_at_once(cloud, user, bucket):
+    (user.directory / "job.toml").write_text(f'command = ["true"]\noutput.s3 = "s3://{bucket}/"\n')
+    experiments = "".join(f'[[experiments]]\nname = "{name}"\nset = {{ "params.n" = "{name}" }}\n' for name in "abc")
+    (user.directory / "suite.toml").write_text('name = "many"\nsuite.job = "job.toml"\n' + experiments)
+    user("suite", "run", "-d", "suite.toml")
+    assert len(cloud.named("HeadBucket")) == 1
+
+
 def test_a_bucket_that_is_deleted_meanwhile_is_told_in_the_events(cloud, user, s3, bucket):
     run = user.submit(JOB.replace("echo hello", "sleep 2; echo hello"), f'output.s3 = "s3://{bucket}/"\n')
     s3.delete_bucket(Bucket=bucket)

@@ -181,11 +181,16 @@ static const char *stored_input(const struct job_input *in)
  * cannot be reached from here may be reached by the master. */
 static int check_results(const struct job_input *in, const struct doc *credentials, struct err *err)
 {
+	static char *looked_at; /* most variants of a suite have the same */
 	CLEANUP(object_store_freep) struct object_store *st = NULL;
 	const struct deadline d = deadline_in(RESULTS_MS, NULL);
 	const struct object_access who = {.credentials = doc_json_text(in->a, credentials),
 					  .own = true};
 
+	if (looked_at && strcmp(looked_at, in->job->output.s3) == 0)
+		return 0;
+	free(looked_at);
+	looked_at = xstrdup(in->job->output.s3);
 	if (object_store_open(in->job->output.s3, &who, &d, &st, err) == 0 &&
 	    object_store_check(st, &d, err) == 0)
 		return 0;
