@@ -536,7 +536,17 @@ static int make_carrier(struct live_suite *ls, struct arena *a, struct live_run 
 
 	if (!body)
 		return err_set(err, ERR_INVALID, "the suite's job cannot be read");
-	return runs_submit(ls->m, body, a, ret, &is_new, ret_details, err);
+	if (runs_submit(ls->m, body, a, ret, &is_new, ret_details, err) < 0)
+		return -1;
+	if (is_new)
+		return 0;
+	/* It failed when an earlier resume made it, and carries nothing. */
+	const char *id = arena_strdup(a, (*ret)->row.id);
+
+	live_run_done(*ret);
+	*ret = NULL;
+	return err_set(err, ERR_CONFLICT,
+		       "there is a run '%s' already: 'regatta cleanup %s' removes it", id, id);
 }
 
 static void drop_carrier(struct live_run *lr, const struct err *why)
@@ -644,8 +654,14 @@ int suites_again(struct suites *s, struct str id, const struct doc *body, struct
 			       "suite %s is %s: 'regatta suite resume %s' once it has ended",
 			       ls->row.id, suite_phase_name(ls->core->phase), ls->row.id);
 	}
+	/* The machine ends with the run that carried the suite: nobody would wait for what is made from here. */
 	int rc =
-		suite_is_done(ls->core)
+		s->m->own_machine
+			? err_set(err, ERR_CONFLICT,
+				  "suite %s was carried here: 'regatta suite resume %s' at the "
+				  "master that it was submitted to",
+				  ls->row.id, ls->row.id)
+		: suite_is_done(ls->core)
 			? err_set(err, ERR_CONFLICT,
 				  "every run of suite %s has succeeded: there is nothing to resume; "
 				  "'regatta suite run' starts its file anew",

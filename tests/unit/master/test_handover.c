@@ -851,8 +851,9 @@ static void results_of_the_second_master_are_taken_in_later(void **state)
 	rig_until(h->r, the_suite(h)->core->returns > 0);
 	h->r->disk_full = false;
 	rig_until(h->r, !the_suite(h));
-	assert_int_equal(rig_stored(h->r, "SELECT phase FROM suite WHERE ended_ms > 0 AND away = 0"),
-			 SUITE_FAILED);
+	assert_int_equal(
+		rig_stored(h->r, "SELECT phase FROM suite WHERE ended_ms > 0 AND away = 0"),
+		SUITE_FAILED);
 }
 
 /* Rule: its runs get the credentials of who resumes it, also those that have masters of their own. */
@@ -901,6 +902,30 @@ static void a_resume_whose_carrier_is_refused_changes_nothing(void **state)
 	rig_damage(h->r, "UPDATE run SET id = 's-none'");
 	assert_true(rig_start(h->r));
 	assert_int_equal(resume_with(h, suite, "{\"failed\":true}"), 200);
+}
+
+/* Rule: a suite never goes away with a carrier that has ended. */
+static void a_carrier_that_could_not_be_made_is_not_taken_for_the_next(void **state)
+{
+	struct handed *h = *state;
+
+	suite_is_away(h);
+	CLEANUP(freep) char *suite = xstrdup(the_suite(h)->row.id);
+	CLEANUP(freep) char *dir = xasprintf("%s/" LAYOUT_RUNS "/%s.2", h->r->home, suite);
+	CLEANUP(freep) char *run = xasprintf("/api/v1/runs/%s.2/cleanup", suite);
+
+	h->other.run = h->other.suite = NULL;
+	rig_until(h->r, !the_suite(h));
+	assert_int_equal(file_write(dir, STR("in the way"), 0600, NULL), 0);
+	assert_int_not_equal(resume_with(h, suite, "{\"failed\":true}"), 200);
+	rig_until(h->r, !rig_run(h->r));
+	assert_int_equal(unlink(dir), 0);
+	assert_int_equal(resume_with(h, suite, "{\"failed\":true}"), 409);
+	assert_null(the_suite(h));
+	assert_int_equal(rig_http(h->r, "POST", run, "{}"), 200);
+	h->other.run = "{\"state\":\"running\"}";
+	assert_int_equal(resume_with(h, suite, "{\"failed\":true}"), 200);
+	assert_true(the_suite(h)->core->away);
 }
 
 /* Rule: a run is not taken for another whose id begins with its own. */
@@ -1111,6 +1136,18 @@ static void the_carrier_ends_after_its_suite_and_then_the_machine(void **state)
 	assert_non_null(strstr(text.p, "\"state\":\"cancelled\""));
 }
 
+/* Rule: a machine that is about to end makes no others for its suite. */
+static void a_suite_is_not_resumed_on_the_machine_of_its_carrier(void **state)
+{
+	struct handed *h = *state;
+
+	submit_suite_there(h);
+	assert_int_equal(rig_http(h->r, "POST", "/api/v1/runs/s-abcd/cancel", "{}"), 200);
+	rig_until(h->r, !named(h, "s-abcd"));
+	assert_int_equal(resume_with(h, "s-abcd", "{}"), 409);
+	assert_int_equal(rig_stored(h->r, "SELECT count(*) FROM run"), 3);
+}
+
 /* A crash between the end of the suite and that of its carrier. */
 static void a_carrier_whose_suite_has_ended_is_ended_by_the_next_master(void **state)
 {
@@ -1210,6 +1247,7 @@ int main(void)
 		handed_test(results_of_the_second_master_are_taken_in_later),
 		handed_test(who_resumes_a_suite_gives_it_credentials),
 		handed_test(a_resume_whose_carrier_is_refused_changes_nothing),
+		handed_test(a_carrier_that_could_not_be_made_is_not_taken_for_the_next),
 		handed_test(a_removed_run_of_a_suite_is_not_another_one),
 		handed_test(the_runs_of_a_suite_are_found_where_their_master_is_now),
 		handed_test(a_suite_that_the_other_master_refuses_has_ended_in_the_store_too),
@@ -1219,6 +1257,7 @@ int main(void)
 		handed_test(entries_that_cannot_be_meant_are_refused),
 		handed_test(the_runs_of_a_suite_share_the_machine_which_its_carrier_pays),
 		handed_test(the_carrier_ends_after_its_suite_and_then_the_machine),
+		handed_test(a_suite_is_not_resumed_on_the_machine_of_its_carrier),
 		handed_test(a_carrier_whose_suite_has_ended_is_ended_by_the_next_master),
 		handed_test(a_carrier_whose_suite_cannot_go_on_has_failed),
 		handed_test(a_run_of_a_suite_may_have_the_beginning_of_the_id_of_another),
