@@ -501,7 +501,8 @@ void carrier_came_back(struct master *m, const char *run)
 	b->suite = arena_strdup(b->a, ls->row.id);
 	b->carrier = arena_strdup(b->a, run);
 	struct live_run *lr = live_run_exact(m, run, b->a, &(struct err){0});
-	const struct doc *secret = doc_table(submission_of(ls, 0), "credentials");
+	const struct doc *secret =
+		ls->request ? doc_table(submission_of(ls, 0), "credentials") : NULL;
 
 	b->credentials = secret ? doc_json_text(b->a, secret) : NULL;
 	bool owes = lr && handover_owes_results(lr);

@@ -856,6 +856,22 @@ static void results_of_the_second_master_are_taken_in_later(void **state)
 		SUITE_FAILED);
 }
 
+/* Rule: a suite that is away comes back, whatever is left of what was submitted. */
+static void a_suite_whose_submission_is_lost_comes_back(void **state)
+{
+	struct handed *h = *state;
+
+	suite_is_away(h);
+	CLEANUP(freep) char *request = path_join(the_suite(h)->dir, SUITE_REQUEST_FILE);
+
+	lose(h);
+	assert_int_equal(unlink(request), 0);
+	take_back(h);
+	assert_int_equal(
+		rig_stored(h->r, "SELECT phase FROM suite WHERE ended_ms > 0 AND away = 0"),
+		SUITE_FAILED);
+}
+
 /* Rule: its runs get the credentials of who resumes it, also those that have masters of their own. */
 static void who_resumes_a_suite_gives_it_credentials(void **state)
 {
@@ -1245,6 +1261,7 @@ int main(void)
 		handed_test(a_resumed_suite_gets_a_master_again_which_knows_what_succeeded),
 		handed_test(a_suite_comes_back_from_its_second_master),
 		handed_test(results_of_the_second_master_are_taken_in_later),
+		handed_test(a_suite_whose_submission_is_lost_comes_back),
 		handed_test(who_resumes_a_suite_gives_it_credentials),
 		handed_test(a_resume_whose_carrier_is_refused_changes_nothing),
 		handed_test(a_carrier_that_could_not_be_made_is_not_taken_for_the_next),
