@@ -266,6 +266,8 @@ struct core_run {
 	/* timeouts.boot is over and a machine has not spoken: what its console shows is being asked for
 	 * since then; 0: it is not over; not stored */
 	int64_t silent_ms;
+	/* Last look at machines none of which had had its turn: they have all their time from then on; not stored. */
+	int64_t queued_ms;
 	int64_t next_ms; /* the earliest time at which a tick is wanted; 0 = none */
 	struct rng rng;
 	struct core_node *nodes; /* per rank */

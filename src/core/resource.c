@@ -512,15 +512,22 @@ static int unheard_node(const struct core_run *r, int index)
 	return -1;
 }
 
-/* The machines of the resource are there, or will be; "held" says what they wait for. */
+/* The machines of the resource are there, or will be; "held" says what they wait for, maybe for days. */
 static void note_wait(struct step *s, int index, const struct event *ev)
 {
 	struct core_resource *res = &s->r->resources[index];
+	bool waits = ev->outcome == OUTCOME_HELD && ev->text[0];
+	char why[sizeof(res->why)];
 
-	if (ev->outcome != OUTCOME_HELD || !ev->text[0])
+	snprintf(why, sizeof(why), "%.159s", ev->text);
+	if (waits && res->why_kind == ev->err_kind && strcmp(res->why, why) == 0)
+		return;
+	if (res->why_kind)
+		forget_trouble(s, index);
+	if (!waits)
 		return;
 	res->why_kind = ev->err_kind;
-	snprintf(res->why, sizeof(res->why), "%.159s", ev->text);
+	memcpy(res->why, why, sizeof(why));
 	res_touch(s, index);
 }
 
@@ -529,8 +536,6 @@ static void alive(struct step *s, int index, const struct event *ev)
 	struct core_run *r = s->r;
 
 	res_known(s, index);
-	if (r->resources[index].why_kind)
-		forget_trouble(s, index);
 	note_wait(s, index, ev);
 	go_on(s, index, ev);
 	if (ev->queued)

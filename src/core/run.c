@@ -136,11 +136,14 @@ void run_heard(struct step *s)
 /* A gang of which nobody has had a turn has all its time; a part of one does not wait for ever for the rest. */
 void run_queued(struct step *s)
 {
-	const struct core_run *r = s->r;
+	struct core_run *r = s->r;
 	bool nobody = r->node_count[NODE_WANTED] + r->node_count[NODE_LAUNCHING] == r->plan->crew.n;
 
-	if (is_booting(r) && nobody && !run_stopping(r))
-		gather(s);
+	if (is_booting(r) && nobody && !run_stopping(r)) {
+		if (r->silent_ms)
+			gather(s);
+		r->queued_ms = s->now;
+	}
 }
 
 void run_go(struct step *s)
@@ -522,6 +525,11 @@ static void boot_too_slow(struct step *s)
 		rank++;
 	const struct core_resource *res = &r->resources[r->plan->resource_of[rank]];
 
+	if (r->queued_ms && r->queued_ms + limits(s)->boot_ms > s->now) {
+		r->deadline_ms = r->queued_ms + limits(s)->boot_ms;
+		run_touch(s);
+		return;
+	}
 	if (res->why_kind == ERR_DENIED) { /* nobody may look at its machines */
 		char span[32];
 

@@ -242,6 +242,29 @@ static void a_gang_that_waits_for_its_turn_has_all_its_time_afterwards(void **st
 	run_close(f);
 }
 
+/* Rule: what changes nothing is not recorded, and a run may wait for days. */
+static void a_wait_that_goes_on_is_recorded_once(void **state)
+{
+	struct fixture *f = booting();
+
+	(void)state;
+	for (int look = 0; look < 50; look++) {
+		while (!f->r->resources[0].asked)
+			tick_at(f, f->r->next_ms);
+		uint64_t changes = f->fx.changes;
+
+		queued(f, 0);
+		assert_int_equal(f->fx.changes > changes, look == 0);
+	}
+	int64_t last = f->now;
+
+	tick_at(f, f->r->deadline_ms);
+	assert_int_equal(f->r->deadline_ms, last + BOOT_MS);
+	tick_at(f, f->r->deadline_ms);
+	assert_int_equal(f->r->silent_ms, f->now); /* it had its turn, and is late */
+	run_close(f);
+}
+
 /* It holds what others wait for. */
 static void a_part_of_a_gang_does_not_wait_without_end_for_the_turn_of_the_rest(void **state)
 {
@@ -280,6 +303,7 @@ int main(void)
 		cmocka_unit_test(a_machine_that_speaks_while_its_console_is_asked_for_is_taken),
 		cmocka_unit_test(a_master_that_was_restarted_asks_for_the_console_again),
 		cmocka_unit_test(a_gang_that_waits_for_its_turn_has_all_its_time_afterwards),
+		cmocka_unit_test(a_wait_that_goes_on_is_recorded_once),
 		cmocka_unit_test(
 			a_part_of_a_gang_does_not_wait_without_end_for_the_turn_of_the_rest),
 		cmocka_unit_test(other_engines_have_only_their_gather_time),
