@@ -15,8 +15,11 @@
 
 #define MAX_SLOTS 1024
 #define FENCE_SLACK_MS 2000
-/* Nodes that are created together: their hosts are chosen at once.  Of nodes that want different things all are, because
- * the first could take the hosts that only the last would fit on. */
+/*
+ * Nodes that are created together: their hosts are chosen at once.  All of a run are, unless they want the same, because
+ * the first could take the hosts that only the last would fit on, and unless the run has waited in the queue, which lets
+ * no other begin meanwhile: two runs could hold half of the hosts each.
+ */
 #define TOGETHER 200
 
 struct hosts_table {
@@ -121,7 +124,7 @@ static void plan(const struct doc *facts, struct arena *a, struct plan *p)
 		((const struct hosts_table *)engine_table(&engine_hosts, p->job, a))->slots > 1;
 	for (int i = 0; i < p->crew.nroles; i++)
 		specs[i] = spec_of(p->job, p->crew.roles[i].spec, a);
-	bool alike = all_alike(specs, p->crew.nroles);
+	bool parts = plan_queues(p) && all_alike(specs, p->crew.nroles);
 
 	p->addresses = arena_array(a, const char *, n);
 	p->resources = arena_array(a, struct plan_resource, n);
@@ -132,7 +135,7 @@ static void plan(const struct doc *facts, struct arena *a, struct plan *p)
 			.kind = "hosts.node",
 			.name = p->crew.members[i].name,
 			.node = i,
-			.group = alike ? 1 + i / TOGETHER : 1,
+			.group = parts ? 1 + i / TOGETHER : 1,
 			.spec = specs[p->crew.members[i].role],
 		};
 		p->resource_of[i] = i;

@@ -336,16 +336,27 @@ static void keys_of_other_engines_do_no_harm_here(void **state)
 	plan_of("command = 'x'\nmax_cost = 3\nsource = './s3'\n[roles.a]\ninstance_type = 'c5.large'\nspot = true\n");
 }
 
-/* Those that want different things are placed all at once, however many they are. */
-static void nodes_on_hosts_that_want_the_same_are_created_part_by_part(void **state)
+/* Rule: two runs that need all hosts never hold half each.  Those of the queue begin one after the other. */
+static void nodes_on_hosts_are_created_part_by_part_only_after_a_queue(void **state)
 {
 	(void)state;
-	struct plan p = plan_of("command = 'x'\nengine = 'hosts'\ncount = 450\n");
+	struct plan p = plan_of("command = 'x'\nengine = 'hosts'\ncount = 450\n"
+				"resources = { cpus = 1 }\n");
 
 	for (int i = 0; i < 450; i++)
 		assert_int_equal(p.resources[i].group, i < 200 ? 1 : i < 400 ? 2 : 3);
-	p = plan_of("command = 'x'\nengine = 'hosts'\n[roles.a]\ncount = 300\n"
-		    "[roles.b]\ncount = 2\nresources = { gpus = 8 }\n");
+	p = plan_of("command = 'x'\nengine = 'hosts'\ncount = 450\n");
+	for (int i = 0; i < 450; i++)
+		assert_int_equal(p.resources[i].group, 1);
+}
+
+/* The first could take the hosts that only the last would fit on. */
+static void nodes_on_hosts_that_want_different_things_are_created_together(void **state)
+{
+	(void)state;
+	struct plan p = plan_of("command = 'x'\nengine = 'hosts'\n[roles.a]\ncount = 300\n"
+				"[roles.b]\ncount = 2\nresources = { gpus = 8 }\n");
+
 	for (int i = 0; i < 302; i++)
 		assert_int_equal(p.resources[i].group, 1);
 }
@@ -450,7 +461,8 @@ int main(void)
 		T(what_this_machine_cannot_do_is_refused),
 		T(results_go_where_the_job_says),
 		T(keys_of_other_engines_do_no_harm_here),
-		T(nodes_on_hosts_that_want_the_same_are_created_part_by_part),
+		T(nodes_on_hosts_are_created_part_by_part_only_after_a_queue),
+		T(nodes_on_hosts_that_want_different_things_are_created_together),
 		T(only_a_job_without_files_of_its_own_runs_where_its_file_is),
 		T(nodes_that_share_a_directory_keep_no_files_of_it),
 		T(strategy_and_engine_report_together),
