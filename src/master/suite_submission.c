@@ -16,6 +16,9 @@
 #include "plan/plan.h"
 #include "spec/job.h"
 
+/* Of the file: fresh credentials may be longer than those that came. */
+#define MAX_BYTES (4 * DOC_MAX_BYTES)
+
 int suite_submission_check(const struct live_suite *ls, struct err *err)
 {
 	const struct doc *list = doc_array(ls->request, "submissions");
@@ -40,10 +43,11 @@ int suite_submission_load(struct live_suite *ls, struct err *err)
 	CLEANUP(freep) char *path = path_join(ls->dir, SUITE_REQUEST_FILE);
 	CLEANUP(buf_release) struct buf text = {0};
 
-	buf_init(&text, DOC_MAX_BYTES);
+	buf_init(&text, MAX_BYTES);
 	if (file_read(path, &text, err) < 0)
 		return -1;
-	if (json_parse(buf_str(&text), ls->arena, &ls->request, err) == 0 &&
+	if (json_parse_limited(buf_str(&text), MAX_BYTES, DOC_MAX_NODES, ls->arena, &ls->request,
+			       err) == 0 &&
 	    suite_submission_check(ls, err) == 0)
 		return 0;
 	ls->request = NULL;
@@ -55,7 +59,7 @@ int suite_submission_save(const struct live_suite *ls, struct err *err)
 	CLEANUP(freep) char *path = path_join(ls->dir, SUITE_REQUEST_FILE);
 	CLEANUP(buf_release) struct buf text = {0};
 
-	buf_init(&text, 4 * DOC_MAX_BYTES);
+	buf_init(&text, MAX_BYTES);
 	doc_to_json(ls->request, &text);
 	return file_write_atomic(path, buf_str(&text), 0600, true, err);
 }
