@@ -843,8 +843,8 @@ static void a_suite_comes_back_from_its_second_master(void **state)
 static void results_of_the_second_master_are_taken_in_later(void **state)
 {
 	struct handed *h = *state;
-	CLEANUP(freep) char *suite = lose_and_resume(h);
 
+	free(lose_and_resume(h));
 	rig_until(h->r, core(h)->phase == RUN_RUNNING);
 	h->r->disk_full = true;
 	h->other.run = h->other.suite = NULL;
