@@ -27,7 +27,7 @@ static int bad(struct err *err, struct str text, const char *why)
 bool http_url_is_target(struct str s)
 {
 	for (size_t i = 0; i < s.n; i++)
-		if (s.p[i] <= 0x20 || s.p[i] >= 0x7f || memchr("\"<>#", s.p[i], 4))
+		if (s.p[i] <= 0x20 || s.p[i] >= 0x7f || strchr("\"<>#", s.p[i]))
 			return false;
 	return s.n > 0 && s.p[0] == '/';
 }
