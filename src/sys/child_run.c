@@ -123,8 +123,6 @@ static int read_code(struct str text, int *ret_code, struct err *err)
 int child_run_job(const struct child_job *job, const struct deadline *d, int *ret_code,
 		  struct err *err)
 {
-	CLEANUP(close_fdp) int alive = -1;
-	CLEANUP(close_fdp) int watched = -1;
 	CLEANUP(buf_release) struct buf out = {0};
 	VEC(const char *) argv = {0};
 	const char *const first[] = {"sh", "-c", job_script, "sh", job->dir, job->in, job->log};
@@ -132,8 +130,6 @@ int child_run_job(const struct child_job *job, const struct deadline *d, int *re
 
 	if (pipe2(pipes, O_CLOEXEC) < 0)
 		return err_errno(err, errno, "make a pipe");
-	watched = pipes[0];
-	alive = pipes[1];
 	for (size_t i = 0; i < sizeof(first) / sizeof(first[0]); i++)
 		*vec_push(&argv) = first[i];
 	for (size_t i = 0; job->argv[i]; i++)
@@ -143,11 +139,13 @@ int child_run_job(const struct child_job *job, const struct deadline *d, int *re
 	int rc = child_run((struct child_spec){.file = "/bin/sh",
 					       .argv = argv.v,
 					       .env = job->env,
-					       .in = watched,
+					       .in = pipes[0],
 					       .out = CHILD_KEPT,
 					       .err = -1},
 			   d, &out, &status, err);
 
+	close(pipes[0]);
+	close(pipes[1]);
 	vec_release(&argv);
 	return rc < 0 ? -1 : read_code(buf_str(&out), ret_code, err);
 }
