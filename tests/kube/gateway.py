@@ -1,7 +1,7 @@
 """A gateway before the API server that spoils answers, as proxies, load balancers and cables do.
 
 It speaks plain HTTP on this machine and passes requests on with the administrator's certificate.  `fault(method, path)`
-says what becomes of each: a name of FAULTS, or None.
+says what becomes of each: a name of FAULTS, ABSENT, or None.
 """
 import contextlib
 import http.client
@@ -10,6 +10,7 @@ import ssl
 import threading
 
 FAULTS = ("500", "lost", "503 though done", "429", "410", "half", "half of a document", "login page", "404 of a proxy", "another document", "huge")
+ABSENT = "no such API"  # as the API server itself says it
 LOGIN = b"<html><title>Please log in</title></html>"
 HUGE = 40 << 20
 STATUS = b'{"kind":"Status","apiVersion":"v1","status":"Failure","message":"%s","code":%d}'
@@ -92,6 +93,8 @@ def handler_of(gateway):
                 self.say(410, STATUS % (b"the provided continue parameter is too old", 410))
             elif how == "404 of a proxy":
                 self.say(404, b"<html>no such site</html>", "text/html")
+            elif how == ABSENT:
+                self.say(404, b"404 page not found\n", "text/plain")
             else:
                 return False
             return True
