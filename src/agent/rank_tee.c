@@ -117,16 +117,11 @@ static bool copy(struct copied *c)
 	return file_write_all(c->to, bytes, (size_t)n, NULL) == 0;
 }
 
-/* Signals to the rank's group do not end it: it has to bring what is still on its way. */
 static void __attribute__((noreturn)) copier_main(struct copied v[static OUTPUTS])
 {
 	struct pollfd p[OUTPUTS];
-	sigset_t all;
 	int left = 0;
 
-	setsid();
-	sigfillset(&all);
-	sigprocmask(SIG_SETMASK, &all, NULL);
 	prctl(PR_SET_NAME, LAYOUT_TEE);
 	for (int i = 0; i < OUTPUTS; i++) {
 		p[i] = (struct pollfd){.fd = v[i].from, .events = POLLIN};
@@ -171,12 +166,23 @@ static void keep_only(struct copied v[static OUTPUTS])
 	(void)!chdir("/");
 }
 
-/* No child of the rank, which may wait for children of its own. */
+/* Signals to the rank's group do not end it: it has to bring what is still on its way. */
+static void leave_group(void)
+{
+	sigset_t all;
+
+	setsid();
+	sigfillset(&all);
+	sigprocmask(SIG_SETMASK, &all, NULL);
+}
+
+/* No child of the rank, which may wait for children of its own.  It has left the group before the rank goes on. */
 static int start_copier(struct copied v[static OUTPUTS])
 {
 	pid_t pid = fork();
 
 	if (pid == 0) {
+		leave_group();
 		pid = fork();
 		if (pid != 0)
 			_exit(pid < 0 ? 1 : 0);
