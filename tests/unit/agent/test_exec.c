@@ -94,8 +94,9 @@ static void a_signal_reaches_what_the_command_started(void **state)
 
 	start_job(f);
 	run(f,
+	    "trap : TERM; "
 	    "(trap 'echo got; exit' TERM; echo on; while :; do sleep 0.01; done) & "
-	    "trap : TERM; wait; wait; exit 4",
+	    "wait; wait; exit 4",
 	    "");
 	fake_wait_exec(f, strlen("on\n"));
 	fake_send_on(f, FRAME_EXEC_CONTROL, CHANNEL, "{\"signal\":15}");

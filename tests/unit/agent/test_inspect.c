@@ -85,15 +85,16 @@ static void a_process_that_copies_output_is_not_shown(void **state)
 		   "ln -s $(command -v sleep) $DIR/regatta-tee; sleep 601 & $DIR/regatta-tee 602 & "
 		   "echo 1 > $DIR/up; sleep 603");
 	fake_file(f, fake_below(f, "up"));
-	const char *report = "";
+	const char *report = "", *tee = fake_below(f, "regatta-tee");
 
-	for (int i = 0; i < 100 && !strstr(report, "sleep 603"); i++) {
+	/* one that is in its exec while it is looked at is still shown */
+	for (int i = 0; i < 100 && (!strstr(report, "sleep 603") || strstr(report, tee)); i++) {
 		fake_send(f, FRAME_INSPECT, "{}");
 		fake_wait(f, FRAME_INSPECTED);
 		report = fake_str(f->last[FRAME_INSPECTED], "report");
 	}
 	assert_non_null(strstr(report, "sleep 601"));
-	assert_null(strstr(report, fake_below(f, "regatta-tee")));
+	assert_null(strstr(report, tee));
 	fake_release(f);
 }
 
