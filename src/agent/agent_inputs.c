@@ -83,9 +83,9 @@ static void prepare_done(void *ctx, struct str text)
 	struct err err = {0};
 
 	a->prepare = forked_task_free(a->prepare);
+	/* The next one goes on where that one was killed, as after a restart of the agent. */
 	if (text.n == 0 && ++a->prepare_killed < FORKED_TASK_TRIES) {
-		start_prepare(
-			a); /* it goes on where that one was killed, as after a restart of the agent */
+		start_prepare(a);
 		return;
 	}
 	if (text.n == 0)
