@@ -74,6 +74,20 @@ void buf_addc(struct buf *b, char c)
 	buf_add(b, &c, 1);
 }
 
+/* By hand: with ten thousand nodes printf would take most of the time. */
+void buf_addint(struct buf *b, int64_t value)
+{
+	char text[24], *end = text + sizeof(text), *p = end;
+	uint64_t left = value < 0 ? -(uint64_t)value : (uint64_t)value;
+
+	do
+		*--p = (char)('0' + left % 10);
+	while ((left /= 10) > 0);
+	if (value < 0)
+		*--p = '-';
+	buf_add(b, p, (size_t)(end - p));
+}
+
 void buf_printf(struct buf *b, const char *fmt, ...)
 {
 	size_t room = b->cap > b->n ? b->cap - b->n : 0;

@@ -24,6 +24,7 @@ void buf_add(struct buf *b, const void *p, size_t n);
 void buf_addstr(struct buf *b, struct str s);
 void buf_addz(struct buf *b, const char *z);
 void buf_addc(struct buf *b, char c);
+void buf_addint(struct buf *b, int64_t value); /* in decimal */
 void buf_printf(struct buf *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void buf_drop_front(struct buf *b, size_t n);
 /* n writable bytes at the end, or NULL past the maximum; commit with buf_commit. */

@@ -154,6 +154,16 @@ void res_extend(struct step *s, int index)
 		ask(s, ASKED_EXTEND, index);
 }
 
+static void forget_trouble(struct step *s, int index)
+{
+	struct core_resource *res = &s->r->resources[index];
+
+	res->tries = 0;
+	res->why[0] = '\0';
+	res->why_kind = ERR_NONE;
+	res_touch(s, index);
+}
+
 static void destroy(struct step *s, int index)
 {
 	struct core_run *r = s->r;
@@ -162,7 +172,7 @@ static void destroy(struct step *s, int index)
 	if (r->users_left[index] > 0)
 		return; /* called again when its last user is gone */
 	if (res->state == RES_LIVE) {
-		res->tries = 0;
+		forget_trouble(s, index); /* what its machines have waited for */
 		res_set_state(s, index, RES_DELETING);
 	}
 	ask(s, ASKED_DESTROY, index);
@@ -260,16 +270,6 @@ static void gone(struct step *s, int index)
 	to_intent(s, index);
 	if (res_wanted(s->r, index) && !s->r->resources[index].retry_at_ms)
 		res_create(s, index);
-}
-
-static void forget_trouble(struct step *s, int index)
-{
-	struct core_resource *res = &s->r->resources[index];
-
-	res->tries = 0;
-	res->why[0] = '\0';
-	res->why_kind = ERR_NONE;
-	res_touch(s, index);
 }
 
 static void created(struct step *s, int index, const struct event *ev)

@@ -108,6 +108,7 @@ const struct doc *doc_array(const struct doc *d, const char *key); /* NULL unles
 const struct doc *doc_table(const struct doc *d, const char *key);
 
 struct buf;
+struct jsonw;
 /*
  * The tree as compact JSON / as TOML (tables in order, strings quoted).
  * A float is as it was written, 3.10 and not 3.1, if it was written as JSON would take it.
@@ -116,8 +117,12 @@ struct buf;
  * a table prints as the value one would write after "key = ".
  */
 void doc_to_json(const struct doc *d, struct buf *out);
+/* The same as a value among others. */
+void doc_put_json(const struct doc *d, struct jsonw *w);
 /* The same as a string of the arena; "{}" for NULL. */
 const char *doc_json_text(struct arena *a, const struct doc *d);
 void doc_to_toml(const struct doc *d, struct buf *out);
+/* As TOML on one line, a table too: what one would write after "key = ". */
+void doc_value_to_toml(const struct doc *d, struct buf *out);
 /* The tree as a YAML document, with a line break at its end.  NaN and infinities are null. */
 void doc_to_yaml(const struct doc *d, struct buf *out);

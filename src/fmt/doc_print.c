@@ -7,7 +7,7 @@
 #include "fmt/jsonw.h"
 #include "fmt/number.h"
 
-static void json_value(struct jsonw *w, const struct doc *d)
+void doc_put_json(const struct doc *d, struct jsonw *w)
 {
 	switch (d->type) {
 	case DOC_NULL:
@@ -32,14 +32,14 @@ static void json_value(struct jsonw *w, const struct doc *d)
 	case DOC_ARRAY:
 		jsonw_open(w, '[');
 		for (size_t i = 0; i < d->array.n; i++)
-			json_value(w, d->array.v[i]);
+			doc_put_json(d->array.v[i], w);
 		jsonw_close(w);
 		break;
 	case DOC_TABLE:
 		jsonw_open(w, '{');
 		for (size_t i = 0; i < d->table.n; i++) {
 			jsonw_key_str(w, d->table.v[i].key);
-			json_value(w, d->table.v[i].value);
+			doc_put_json(d->table.v[i].value, w);
 		}
 		jsonw_close(w);
 		break;
@@ -51,7 +51,7 @@ void doc_to_json(const struct doc *d, struct buf *out)
 	struct jsonw w;
 
 	jsonw_init(&w, out);
-	json_value(&w, d);
+	doc_put_json(d, &w);
 }
 
 static void toml_string(struct buf *out, struct str s)
@@ -250,6 +250,11 @@ void doc_to_toml(const struct doc *d, struct buf *out)
 		toml_table(out, d, NULL);
 	else
 		toml_value(out, d);
+}
+
+void doc_value_to_toml(const struct doc *d, struct buf *out)
+{
+	toml_value(out, d);
 }
 
 const char *doc_json_text(struct arena *a, const struct doc *d)

@@ -50,7 +50,7 @@ static void add_special(struct buf *out, unsigned char c)
 	const char *at = c ? strchr(values, c) : NULL;
 
 	if (at)
-		buf_printf(out, "\\%c", names[at - values]);
+		buf_add(out, (char[]){'\\', names[at - values]}, 2);
 	else
 		buf_printf(out, "\\u%04x", c);
 }
@@ -115,7 +115,7 @@ void jsonw_z(struct jsonw *w, const char *z)
 void jsonw_int(struct jsonw *w, int64_t i)
 {
 	before_value(w);
-	buf_printf(w->out, "%lld", (long long)i);
+	buf_addint(w->out, i);
 }
 
 void jsonw_double(struct jsonw *w, double d)

@@ -58,6 +58,7 @@
 	"regatta-rsh" /* a link to the program: how the job starts commands on other nodes */
 #define LAYOUT_TEE "regatta-tee" /* a link to the program: starts a rank and copies its output */
 #define LAYOUT_TMP "tmp"	 /* temporary files of a job with a launcher and of its daemons */
+#define LAYOUT_TAIL "tail"	 /* there if the end of the job is reported with its last words */
 #define LAYOUT_RSH_SOCKET "rsh.sock" /* where that program finds the agent */
 #define LAYOUT_INSIDE                                                                              \
 	"regatta-inside"     /* of a node that runs containers: the program, for use in them */
@@ -86,27 +87,28 @@ static inline int layout_attempt_no(const char *name)
 		       : 0;
 }
 
-/* Runs of a suite that another run carries (master/suite_carrier.h) are called <carrier>-<entry>, later attempts
- * <carrier>-<entry>.<attempt>; other ids end with letters.  The id of the carrier; empty: the run is of no such suite. */
+/* Runs of a suite that another run carries (master/suite_carrier.h) are called <carrier>-<entry>; other ids end with
+ * letters, or with -r and a number.  All may be labels of the DNS.  The id of the carrier; empty: the run is of no such
+ * suite. */
 static inline struct str layout_carrier_of(struct str run)
 {
 	size_t n = run.n;
 
-	while (n > 0 && (run.p[n - 1] == '.' || (run.p[n - 1] >= '0' && run.p[n - 1] <= '9')))
+	while (n > 0 && run.p[n - 1] >= '0' && run.p[n - 1] <= '9')
 		n--;
 	if (n == run.n || n < 2 || run.p[n - 1] != '-')
 		return (struct str){0};
 	return (struct str){run.p, n - 1};
 }
 
-/* The carrier of a suite has its id; one that is made when it is resumed <suite>.<number>.  The id of the suite. */
+/* The carrier of a suite has its id; one that is made when it is resumed <suite>-r<number>.  The id of the suite. */
 static inline struct str layout_suite_of(struct str carrier)
 {
 	size_t n = carrier.n;
 
 	while (n > 0 && carrier.p[n - 1] >= '0' && carrier.p[n - 1] <= '9')
 		n--;
-	if (n == carrier.n || n < 2 || carrier.p[n - 1] != '.')
+	if (n == carrier.n || n < 3 || carrier.p[n - 1] != 'r' || carrier.p[n - 2] != '-')
 		return carrier;
-	return (struct str){carrier.p, n - 1};
+	return (struct str){carrier.p, n - 2};
 }

@@ -19,6 +19,7 @@
 
 #include "base/alloc.h"
 #include "base/arena.h"
+#include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/file.h"
@@ -55,7 +56,7 @@ static int mask_old_files(struct live_run *lr, struct err *err)
 /* Plans a run that an older version stored without a plan, and stores the plan. */
 static int plan_old_run(struct live_run *lr, struct err *err)
 {
-	CLEANUP(arena_freep) struct arena *a = arena_new();
+	CLEANUP(buf_release) struct buf text = {0};
 	const char *details = NULL;
 
 	if (run_check_job(lr, &details, err) < 0)
@@ -70,7 +71,9 @@ static int plan_old_run(struct live_run *lr, struct err *err)
 	if (mask_old_files(lr, err) < 0)
 		return -1;
 	store_begin(lr->m->store);
-	lr->row.plan = doc_json_text(a, plan_to_doc(&lr->plan, a));
+	buf_init(&text, SIZE_MAX / 2);
+	plan_to_stored(&lr->plan, &text);
+	lr->row.plan = buf_str(&text).p;
 	int rc = store_run_planned(lr->m->store, &lr->row, err);
 	lr->row.plan = NULL;
 	if (rc < 0)

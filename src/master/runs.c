@@ -10,6 +10,7 @@
 
 #include "base/alloc.h"
 #include "base/arena.h"
+#include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/err.h"
@@ -213,9 +214,11 @@ static int take_id(struct live_run *lr, const struct doc *body, struct err *err)
 
 static int add_row(struct live_run *lr, struct err *err)
 {
-	CLEANUP(arena_freep) struct arena *a = arena_new();
+	CLEANUP(buf_release) struct buf text = {0};
 
-	lr->row.plan = doc_json_text(a, plan_to_doc(&lr->plan, a));
+	buf_init(&text, SIZE_MAX / 2);
+	plan_to_stored(&lr->plan, &text);
+	lr->row.plan = buf_str(&text).p;
 	store_begin(lr->m->store);
 	int rc = store_run_add(lr->m->store, &lr->row, err);
 	lr->row.plan = NULL; /* large, and not needed in memory */

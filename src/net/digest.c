@@ -1,6 +1,7 @@
 #include "net/digest.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -30,12 +31,29 @@ static EVP_MD_CTX *context(struct sha256 *s)
 	return (EVP_MD_CTX *)(void *)s;
 }
 
+static EVP_MD *fetched;
+
+static void fetch(void)
+{
+	fetched = EVP_MD_fetch(NULL, "SHA256", NULL);
+	must(fetched != NULL);
+}
+
+/* EVP_sha256() is looked up again for each digest, which takes longer than that of a token. */
+static const EVP_MD *sha256(void)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+	pthread_once(&once, fetch);
+	return fetched;
+}
+
 struct sha256 *sha256_new(void)
 {
 	EVP_MD_CTX *ctx = EVP_MD_CTX_new();
 
 	must(ctx != NULL);
-	must(EVP_DigestInit_ex(ctx, EVP_sha256(), NULL));
+	must(EVP_DigestInit_ex(ctx, sha256(), NULL));
 	return (struct sha256 *)(void *)ctx;
 }
 

@@ -407,10 +407,8 @@ bool plan_same_master(const struct plan *x, const struct plan *y, struct arena *
 {
 	struct plan_results to = plan_results(x, a), and = plan_results(y, a);
 
-	/* Results that stay on a machine are fetched from it run by run: it cannot have several. */
-	if (!x->hands_over || !y->hands_over || plan_keeps_results(x) ||
-	    x->nresources != y->nresources || !same_text(to.url, and.url) ||
-	    to.there_ms != and.there_ms)
+	if (!x->hands_over || !y->hands_over || x->nresources != y->nresources ||
+	    !same_text(to.url, and.url) || to.there_ms != and.there_ms)
 		return false;
 	for (int i = 0; i < x->nresources; i++) {
 		const struct plan_resource *r = &x->resources[i], *s = &y->resources[i];

@@ -122,7 +122,7 @@ const char *plan_manifests_engine(void);
 struct doc *plan_manifests(const struct plan *p, struct arena *a, struct err *err);
 
 /* Of two runs that would be handed over: could one master, with what was made for it, have both, and leave their results
- * in a store?  Its machine itself may differ. */
+ * at one place?  Its machine itself may differ. */
 bool plan_same_master(const struct plan *x, const struct plan *y, struct arena *a);
 
 /* Where the directory of a run is copied to when it has ended. */
@@ -159,7 +159,7 @@ const char *plan_metrics(const struct plan *p, struct arena *a);
  */
 #define PLAN_MAX_BYTES (64u << 20)
 #define PLAN_MAX_VALUES 4000000
-struct doc *plan_to_doc(const struct plan *p, struct arena *a);
+void plan_to_stored(const struct plan *p, struct buf *out); /* as JSON */
 bool plan_from_doc(const struct doc *doc, struct arena *a, struct plan *ret, struct problems *ps);
 /*
  * For `regatta plan`: JSON (also plan.json of the run) and text for people.  With up to

@@ -1,5 +1,5 @@
 /*
- * plan_store - a plan to a document, which is stored with its run, and back.
+ * plan_store - a plan to the text that is stored with its run, and back.
  *
  * One table of rows gives both directions, as for the job file.  The strategy is stored by name: its
  * code makes the environment of a node when the node starts.
@@ -9,6 +9,7 @@
 #include <stddef.h>
 
 #include "base/arena.h"
+#include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/map.h"
 #include "fmt/doc.h"
@@ -231,7 +232,7 @@ static const struct schema *schema_of_plan(struct arena *a)
 	return all;
 }
 
-/* ---- to a document ---- */
+/* ---- to its text ---- */
 
 static void store_roles(const struct plan *p, struct arena *a, struct table_list *ret)
 {
@@ -309,8 +310,9 @@ static void store_resources(const struct plan *p, struct arena *a, struct table_
 	*ret = (struct table_list){v, (size_t)p->nresources};
 }
 
-struct doc *plan_to_doc(const struct plan *p, struct arena *a)
+void plan_to_stored(const struct plan *p, struct buf *out)
 {
+	CLEANUP(arena_freep) struct arena *a = arena_new();
 	struct stored_plan sp = {
 		.version = VERSION,
 		.strategy = p->strategy->name,
@@ -328,7 +330,7 @@ struct doc *plan_to_doc(const struct plan *p, struct arena *a)
 	store_roles(p, a, &sp.roles);
 	store_nodes(p, a, &sp.nodes);
 	store_resources(p, a, &sp.resources);
-	return schema_to_doc(schema_of_plan(a), &sp, a);
+	schema_to_json(schema_of_plan(a), &sp, out);
 }
 
 /* ---- from a document ---- */

@@ -1,5 +1,6 @@
 #include "unit.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "base/buf.h"
@@ -21,6 +22,24 @@ static void text_is_collected_and_always_terminated(void **state)
 	buf_release(&b);
 	assert_null(b.p);
 	assert_int_equal(b.max, 1000);
+}
+
+static void whole_numbers_are_written_in_decimal(void **state)
+{
+	const int64_t values[] = {0, 7, -1, 10, -10, 9999, INT64_MAX, INT64_MIN};
+	struct buf b;
+
+	(void)state;
+	buf_init(&b, 30);
+	for (size_t i = 0; i < sizeof(values) / sizeof(values[0]); i++) {
+		char text[30];
+
+		snprintf(text, sizeof(text), "%lld", (long long)values[i]);
+		buf_reset(&b);
+		buf_addint(&b, values[i]);
+		assert_string_equal(b.p, text);
+	}
+	buf_release(&b);
 }
 
 static void an_empty_buffer_is_an_empty_text(void **state)
@@ -229,6 +248,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(text_is_collected_and_always_terminated),
+		cmocka_unit_test(whole_numbers_are_written_in_decimal),
 		cmocka_unit_test(an_empty_buffer_is_an_empty_text),
 		cmocka_unit_test(exactly_the_maximum_fits_and_one_more_does_not),
 		cmocka_unit_test(an_append_past_the_maximum_appends_nothing_of_itself),

@@ -1,9 +1,7 @@
 /* The plan of the EC2 engine: resources, what they need, the ladder of types and zones, cost. */
-#include "../spec/golden.h"
+#include "stored.h"
 
-#include "fmt/doc.h"
 #include "plan/ec2_types.h"
-#include "plan/plan.h"
 
 static struct arena *arena;
 
@@ -232,9 +230,7 @@ static void a_client_plans_the_master_and_hands_the_run_over(void **state)
 	assert_text(spec_of(&p, "group"), "cidr", "203.0.113.7/32");
 	assert_text(doc_table(spec_of(&p, "master"), "subnets"), "us-east-2c", "subnet-c");
 	/* and it is stored like any other */
-	struct problems ps = {0};
-	struct plan again;
-	assert_true(plan_from_doc(plan_to_doc(&p, arena), arena, &again, &ps));
+	struct plan again = stored_back(stored_text(&p, arena), arena);
 	assert_true(again.hands_over);
 	assert_int_equal(again.crew.n, 0);
 	assert_int_equal(again.resources[index_of(&again, "master")].prices.v[0], 10400);

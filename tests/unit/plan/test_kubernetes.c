@@ -1,7 +1,6 @@
 /* The plan of the Kubernetes engine: which objects, and what is in them. */
-#include "../spec/golden.h"
+#include "stored.h"
 
-#include "fmt/doc.h"
 #include "plan/kubernetes.h"
 
 static struct arena *arena;
@@ -177,6 +176,32 @@ static void the_agent_is_fetched_by_the_image_or_brought_by_an_init_container(vo
 	       "[\"/var/lib/regatta/regatta\",\"node-agent\",\"--enrol\",\"/var/run/regatta/enrol.json\"]");
 }
 
+static void what_needs_the_agent_is_named(void **state)
+{
+	static const struct {
+		const char *role, *what;
+	} cases[] = {
+		{"", NULL},
+		{"min = 1\nmax = 3\n", "min and max"},
+		{"on_lost = 'replace'\n", "on_lost other than fail"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct problems ps = {0};
+		struct job *job =
+			job_of(arena_printf(arena, HEAD TABLE "agent = false\n[roles.w]\n%s",
+					    cases[i].role),
+			       &ps);
+		const char *what = kube_needs_agent(job, kube_table_of(job, arena), arena);
+
+		assert_int_equal(ps.n, 0);
+		assert_int_equal(what != NULL, cases[i].what != NULL);
+		if (what)
+			assert_non_null(strstr(what, cases[i].what));
+	}
+}
+
 static void without_an_agent_the_pods_run_the_command_itself(void **state)
 {
 	(void)state;
@@ -318,11 +343,10 @@ static void a_pod_patch_that_is_no_table_is_a_problem(void **state)
 
 static void the_patch_is_kept_with_the_stored_plan(void **state)
 {
-	struct problems ps = {0};
-	struct plan p = plan_of(HEAD TABLE "[kubernetes.pod.spec]\nhostIPC = true\n[roles.w]\n"), q;
+	struct plan p = plan_of(HEAD TABLE "[kubernetes.pod.spec]\nhostIPC = true\n[roles.w]\n");
+	struct plan q = stored_back(stored_text(&p, arena), arena);
 
 	(void)state;
-	assert_true(plan_from_doc(plan_to_doc(&p, arena), arena, &q, &ps));
 	assert_string_equal(doc_json_text(arena, kube_table_of(q.job, arena)->pod),
 			    "{\"spec\":{\"hostIPC\":true}}");
 }
@@ -385,6 +409,32 @@ static void the_master_finds_what_the_client_made_and_makes_the_rest(void **stat
 	assert_true(plan_keeps_results(&p));
 }
 
+static void a_role_may_have_the_name_of_what_every_run_has(void **state)
+{
+	static const char *const roles =
+		"[roles.root]\n[roles.service]\n[roles.master]\n[roles.account]\n[roles.job-master]\n";
+	struct plan p = plan_with(arena_printf(arena, APART TABLE "%s", roles), THERE), q;
+
+	(void)state;
+	assert_int_equal(p.crew.n, 5);
+	for (int rank = 0; rank < p.crew.n; rank++) {
+		const struct plan_resource *job = &p.resources[p.resource_of[rank]];
+		const char *role = p.crew.roles[p.crew.members[rank].role].name;
+
+		assert_string_equal(job->kind, "kube.job");
+		assert_null(job->id);
+		assert_string_equal(
+			at(spec_of(&p, "kube.job", job->name), "metadata.labels.regatta/role"),
+			arena_printf(arena, "\"%s\"", role));
+	}
+	assert_string_equal(p.resources[index_of(&p, "root")].kind, "kube.root");
+	assert_string_equal(p.resources[index_of(&p, "master")].id, "u-master");
+	/* The plan of a master that is started again is the same. */
+	q = stored_back(stored_text(&p, arena), arena);
+	for (int rank = 0; rank < p.crew.n; rank++)
+		assert_int_equal(q.resource_of[rank], p.resource_of[rank]);
+}
+
 static void the_masters_account_reaches_no_secret_of_others(void **state)
 {
 	struct plan p = plan_with(APART TABLE "[roles.ps]\n[roles.w]\n", CLIENT);
@@ -444,6 +494,87 @@ static void the_masters_account_has_what_an_operators_object_needs_and_no_more(v
 	assert_true(p.resources[index_of(&p, "master")].shared);
 	assert_null(p.resources[index_of(&p, "job")].id);
 	assert_int_equal(p.crew.n, 1);
+}
+
+/* ---- one that serves a suite ---- */
+
+#define CARRIES "\"carries\":true,\"runs\":2,"
+
+static const struct doc *role_rules(const struct plan *p)
+{
+	return doc_array(spec_of(p, "kube.role", "role"), "rules");
+}
+
+/* Rule: the account of a master that serves a suite reaches what its runs make, by their names, and no more. */
+static void the_account_of_a_suites_master_reaches_what_its_runs_make(void **state)
+{
+	struct plan p = plan_with(APART TABLE "[roles.ps]\n[roles.w]\n",
+				  "{\"at\":\"client\"," CARRIES BINARY "}");
+
+	(void)state;
+	assert_true(p.hands_over && p.carries);
+	expect(rule_for(role_rules(&p), "\"secrets\"", "patch"), "resourceNames",
+	       "[\"<run>-1-ps\",\"<run>-2-ps\",\"<run>-1-w\",\"<run>-2-w\"]");
+	expect(rule_for(role_rules(&p), "\"configmaps\"", "delete"), "resourceNames",
+	       "[\"<run>\"]");
+	p = plan_with(APART TABLE "as = 'tfjob'\n", "{\"at\":\"client\"," CARRIES BINARY "}");
+	expect(rule_for(role_rules(&p), "\"tfjobs\"", "patch"), "resourceNames",
+	       "[\"<run>-1\",\"<run>-2\"]");
+}
+
+static void a_suites_master_finds_what_was_made_for_it(void **state)
+{
+	struct plan p =
+		plan_with(APART TABLE,
+			  "{" CARRIES BINARY ",\"adopted\":[{\"name\":\"root\",\"id\":\"u-root\"},"
+			  "{\"name\":\"master\",\"id\":\"u-master\"}]}");
+
+	(void)state;
+	assert_true(p.carries && !p.hands_over);
+	assert_int_equal(p.crew.n, 0);
+	assert_string_equal(p.resources[index_of(&p, "root")].id, "u-root");
+	assert_string_equal(p.resources[index_of(&p, "master")].id, "u-master");
+	assert_int_equal(index_of(&p, "service"), -1);
+}
+
+/* Rule: the master and what it needs are those of the run that carries the suite; its other runs have its root. */
+static void a_run_of_a_suite_has_only_the_root_of_its_carrier(void **state)
+{
+	struct plan p = plan_with(APART TABLE "[roles.master]\n",
+				  "{\"carried\":true," BINARY
+				  ",\"adopted\":[{\"name\":\"root\",\"id\":\"u-root\"},"
+				  "{\"name\":\"master\",\"id\":\"u-master\"}]}");
+
+	(void)state;
+	assert_false(p.carries || p.hands_over);
+	assert_int_equal(p.crew.n, 1);
+	assert_int_equal(p.nresources, 3);
+	assert_string_equal(p.resources[0].id, "u-root");
+	assert_true(p.resources[0].shared);
+	assert_string_equal(p.resources[1].kind, "kube.service");
+	assert_string_equal(p.resources[2].kind, "kube.job");
+	assert_null(p.resources[2].id); /* that role is not the master of the carrier */
+	assert_true(plan_keeps_results(&p));
+}
+
+static bool share(const char *x, const char *y)
+{
+	struct plan p = plan_with(x, CLIENT), q = plan_with(y, CLIENT);
+
+	return plan_same_master(&p, &q, arena);
+}
+
+static void runs_that_need_the_same_of_a_cluster_may_share_a_master(void **state)
+{
+	(void)state;
+	assert_true(share(APART TABLE, APART "count = 7\nenv = { A = '1' }\n" TABLE));
+	assert_true(share(APART TABLE, APART "[kubernetes]\nimage = 'other:1'\n"));
+	assert_false(share(APART TABLE, APART TABLE "agent_image = 'agent:1'\n"));
+	assert_false(share(APART TABLE, APART TABLE "as = 'tfjob'\n"));
+	assert_false(share(APART TABLE, APART TABLE "[roles.ps]\n"));
+	assert_false(share(APART TABLE, APART TABLE "[output]\nretention = '2d'\n"));
+	assert_false(share(APART TABLE, APART TABLE "[output]\ns3 = 's3://b/x'\n"));
+	assert_false(share(HEAD TABLE, HEAD TABLE));
 }
 
 static void the_masters_account_sees_of_its_queue_what_its_user_sees(void **state)
@@ -548,6 +679,7 @@ int main(void)
 		T(a_pod_that_ended_is_made_anew_only_where_lost_nodes_are_replaced),
 		T(what_nobody_deletes_ends_by_itself),
 		T(the_agent_is_fetched_by_the_image_or_brought_by_an_init_container),
+		T(what_needs_the_agent_is_named),
 		T(without_an_agent_the_pods_run_the_command_itself),
 		T(an_operators_object_carries_all_nodes),
 		T(the_keys_of_the_table_are_in_the_pods),
@@ -558,9 +690,14 @@ int main(void)
 		T(the_patch_is_kept_with_the_stored_plan),
 		T(the_client_makes_a_master_and_hands_the_run_over),
 		T(the_master_finds_what_the_client_made_and_makes_the_rest),
+		T(a_role_may_have_the_name_of_what_every_run_has),
 		T(the_masters_account_reaches_no_secret_of_others),
 		T(the_masters_account_has_what_an_operators_object_needs_and_no_more),
 		T(the_masters_account_sees_of_its_queue_what_its_user_sees),
+		T(the_account_of_a_suites_master_reaches_what_its_runs_make),
+		T(a_suites_master_finds_what_was_made_for_it),
+		T(a_run_of_a_suite_has_only_the_root_of_its_carrier),
+		T(runs_that_need_the_same_of_a_cluster_may_share_a_master),
 		T(the_masters_pod_has_the_program_in_parts_or_from_an_image),
 		T(the_master_has_a_disk_of_its_own_where_the_cluster_makes_one),
 		T(a_master_that_nobody_deletes_ends_after_its_results_were_kept),

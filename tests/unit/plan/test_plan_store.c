@@ -1,7 +1,4 @@
-#include "../spec/golden.h"
-
-#include "fmt/doc.h"
-#include "plan/plan.h"
+#include "stored.h"
 
 static struct arena *arena;
 
@@ -56,32 +53,6 @@ static struct plan plan_of(const char *text)
 	return p;
 }
 
-static const char *stored(const struct plan *p)
-{
-	return doc_json_text(arena, plan_to_doc(p, arena));
-}
-
-static struct doc *parsed(const char *json)
-{
-	struct doc *d = NULL;
-	struct err err = {0};
-
-	if (json_parse_limited(str_from(json), PLAN_MAX_BYTES, PLAN_MAX_VALUES, arena, &d, &err) <
-	    0)
-		fail_msg("%s", err.msg);
-	return d;
-}
-
-static struct plan restored(const char *json)
-{
-	struct problems ps = {0};
-	struct plan p;
-
-	if (!plan_from_doc(parsed(json), arena, &p, &ps))
-		fail_msg("%s", ps.v[0].text);
-	return p;
-}
-
 static const char *as_printed(const struct plan *p)
 {
 	struct buf out;
@@ -100,10 +71,10 @@ static void a_stored_plan_comes_back_as_it_was(void **state)
 	(void)state;
 	for (size_t i = 0; i < NJOBS; i++) {
 		struct plan p = plan_of(jobs[i]);
-		const char *text = stored(&p);
-		struct plan q = restored(text);
+		const char *text = stored_text(&p, arena);
+		struct plan q = stored_back(text, arena);
 
-		assert_string_equal(stored(&q), text);
+		assert_string_equal(stored_text(&q, arena), text);
 		assert_string_equal(as_printed(&q), as_printed(&p)); /* with the environments */
 		assert_int_equal(q.crew.ncounted, p.crew.ncounted);
 		for (int k = 0; k < p.nresources; k++)
@@ -123,7 +94,7 @@ static void the_stored_form_is_a_promise(void **state)
 	buf_init(&all, 1 << 20);
 	for (size_t i = 0; i < NJOBS; i++) {
 		struct plan p = plan_of(jobs[i]);
-		buf_addz(&all, stored(&p));
+		buf_addz(&all, stored_text(&p, arena));
 		buf_addc(&all, '\n');
 	}
 	golden_check(golden_path(arena, "golden/plan/stored.jsonl"), buf_str(&all));
@@ -159,7 +130,7 @@ static void resources_keep_their_order_and_their_patience(void **state)
 	p.nresources = 3;
 	p.resource_of[0] = 1;
 	p.resource_of[1] = 2;
-	struct plan q = restored(stored(&p));
+	struct plan q = stored_back(stored_text(&p, arena), arena);
 	assert_int_equal(q.resources[0].late_ms, 77);
 	assert_int_equal(q.resources[0].group, 2);
 	assert_int_equal(q.resources[0].settle_ms, 300000);
@@ -178,7 +149,8 @@ static void resources_keep_their_order_and_their_patience(void **state)
 static void the_largest_plan_fits(void **state)
 {
 	(void)state;
-	struct plan p = plan_of("command = 'x'\ncount = 10000\n"), q = restored(stored(&p));
+	struct plan p = plan_of("command = 'x'\ncount = 10000\n"),
+		    q = stored_back(stored_text(&p, arena), arena);
 
 	assert_int_equal(q.crew.n, 10000);
 	assert_string_equal(q.addresses[9999], p.addresses[9999]);
@@ -190,12 +162,12 @@ static void refused(const char *from, const char *to, const char *why)
 {
 	struct plan p = plan_of(jobs[2]), q = {.nresources = -7};
 	struct problems ps = {0};
-	const char *text = stored(&p), *at = strstr(text, from);
+	const char *text = stored_text(&p, arena), *at = strstr(text, from);
 
 	if (!at)
 		fail_msg("no %s in %s", from, text);
 	text = arena_printf(arena, "%.*s%s%s", (int)(at - text), text, to, at + strlen(from));
-	assert_false(plan_from_doc(parsed(text), arena, &q, &ps));
+	assert_false(plan_from_doc(stored_parsed(text, arena), arena, &q, &ps));
 	assert_int_equal(q.nresources, -7);
 	if (!strstr(ps.v[0].text, why))
 		fail_msg("'%s' does not say '%s'", ps.v[0].text, why);
