@@ -406,6 +406,8 @@ static void check_cost(struct suite_step *st)
 
 	if (limit <= 0 || spent < limit || s->phase != SUITE_RUNNING || s->away)
 		return;
+	if (active(s) == 0 && s->count[ENTRY_WAITING] == 0)
+		return; /* the last run made it dear: there is nothing to stop */
 	s->too_dear = true;
 	s->kind = ERR_QUOTA;
 	snprintf(s->cause, sizeof(s->cause), "its runs have cost %.2f USD: max_cost is %.2f", spent,

@@ -60,8 +60,10 @@ struct handover_task {
 	VEC(const char *) blobs;
 	const char *results,
 		*credentials; /* URL of the run's results; NULL: its master keeps them */
+	const char *runs_dir; /* of this home */
 	const char *fetched;  /* the directory for them */
 	bool kept;	      /* its master keeps those that it cannot copy */
+	int lost;	      /* runs of a suite whose results are not there */
 	char not_copied[160]; /* why they were fetched from there; "": they were not */
 	struct event ev;      /* the answer */
 	char state[32];	      /* of the run there */
@@ -376,18 +378,19 @@ static int read_state(struct handover_task *t, struct str text, struct err *err)
 	return 0;
 }
 
-/* Without an answer it is asked the next time. */
-static void ask_suite(struct handover_task *t, struct http_client *c)
+static int ask_suite(struct handover_task *t, struct http_client *c, struct err *err)
 {
 	CLEANUP(buf_release) struct buf text = {0};
 	char path[160];
 
 	buf_init(&text, MAX_ANSWER);
 	snprintf(path, sizeof(path), "/api/v1/suites/%.100s", t->run);
-	if (call(t, c, "GET", path, STR(""), &text, &(struct err){0}) < 0 ||
+	if (call(t, c, "GET", path, STR(""), &text, err) == 0 &&
 	    json_parse_limited(arena_str(t->a, buf_str(&text)), MAX_ANSWER, PLAN_MAX_VALUES, t->a,
-			       &t->suite, NULL) < 0)
-		t->suite = NULL;
+			       &t->suite, err) == 0)
+		return 0;
+	t->suite = NULL;
+	return -1;
 }
 
 static int ask_state(struct handover_task *t, struct http_client *c, struct err *err)
@@ -403,16 +406,16 @@ static int ask_state(struct handover_task *t, struct http_client *c, struct err 
 			  t->fx.hurry ? STR("{\"hurry\":true}") : STR("{\"hurry\":false}"), NULL,
 			  err);
 	}
-	/* The suite first: when its carrier has ended, this was its end. */
+	/* The suite first: when its carrier has ended, this was its end.  Without an answer it is asked the next time. */
 	if (rc == 0 && t->carries)
-		ask_suite(t, c);
+		(void)ask_suite(t, c, &(struct err){0});
 	snprintf(path, sizeof(path), "/api/v1/runs/%.100s", t->run);
 	if (rc == 0)
 		rc = call(t, c, "GET", path, STR(""), &text, err);
 	return rc == 0 ? read_state(t, buf_str(&text), err) : rc;
 }
 
-/* The same of results that were fetched. */
+/* A text of results that were fetched; NULL: only whether they were. */
 static int read_fetched(const struct handover_task *t, const char *name, struct buf *out,
 			struct err *err)
 {
@@ -469,6 +472,17 @@ static void follow(struct handover_task *t, const struct deadline *d)
 		       &err);
 }
 
+/* For results: a way there that is not found is no answer of the other master. */
+static int dial_for_results(struct handover_task *t, const struct deadline *d,
+			    struct http_client **ret, struct err *err)
+{
+	int rc = dial(t, d, ret, err);
+
+	if (rc < 0 && err->kind == ERR_NOT_FOUND)
+		err->kind = ERR_UNAVAILABLE;
+	return rc;
+}
+
 /* The results are not in the store: what does the other master, which makes the copy, say of it? */
 static int ask_for_copy(struct handover_task *t, const struct deadline *d, struct err *err)
 {
@@ -479,7 +493,7 @@ static int ask_for_copy(struct handover_task *t, const struct deadline *d, struc
 
 	buf_init(&text, MAX_ANSWER);
 	snprintf(path, sizeof(path), "/api/v1/runs/%.100s", t->run);
-	if (dial(t, d, &c, err) < 0)
+	if (dial_for_results(t, d, &c, err) < 0)
 		return -1;
 	int rc = call(t, c, "GET", path, STR(""), &text, err);
 
@@ -503,7 +517,7 @@ static int fetch_results(struct handover_task *t, const struct deadline *d, stru
 	struct http_client *c = NULL;
 	struct results_sum sum;
 
-	if (dial(t, d, &c, err) < 0)
+	if (dial_for_results(t, d, &c, err) < 0)
 		return -1;
 	int rc = results_fetch(c, t->run, t->fetched, d, &sum, err);
 
@@ -541,7 +555,7 @@ static void fetch_instead(struct handover_task *t, const struct deadline *d)
 		memcpy(t->not_copied, why, sizeof(why));
 }
 
-static void await_results(struct handover_task *t, const struct deadline *d)
+static void await_one(struct handover_task *t, const struct deadline *d)
 {
 	struct err err = {0}, there = {0};
 
@@ -560,6 +574,76 @@ static void await_results(struct handover_task *t, const struct deadline *d)
 		answer(t, OUTCOME_ABSENT, t->fx.gone ? &err : &there);
 	else if (t->ev.outcome == OUTCOME_REFUSED && t->kept)
 		fetch_instead(t, d);
+}
+
+/* The same of a run of the suite.  False: not yet. */
+static bool await_entry(struct handover_task *t, const char *run, const struct deadline *d)
+{
+	struct handover_task one = *t;
+
+	one.run = run;
+	one.results = t->results ? arena_printf(t->a, "%.*s%s/",
+						(int)(strlen(t->results) - strlen(t->run) - 1),
+						t->results, run)
+				 : NULL;
+	one.fetched = arena_printf(t->a, "%s/%s/" LAYOUT_FETCHED, t->runs_dir, run);
+	one.not_copied[0] = '\0';
+	await_one(&one, d);
+	t->at = one.at;
+	if (one.not_copied[0])
+		memcpy(t->not_copied, one.not_copied, sizeof(one.not_copied));
+	if (one.ev.outcome == OUTCOME_DONE)
+		return true;
+	/* What it has given up, or does not know, will never be there. */
+	if (one.ev.outcome == OUTCOME_REFUSED ||
+	    (one.ev.outcome == OUTCOME_ABSENT && one.ev.err_kind == ERR_NOT_FOUND)) {
+		t->lost++;
+		return true;
+	}
+	t->ev = one.ev;
+	return false;
+}
+
+/* All runs of the variant that this carrier has started. */
+static bool await_variant(struct handover_task *t, const struct doc *variant,
+			  const struct deadline *d)
+{
+	const struct doc *runs = doc_array(variant, "runs");
+
+	for (size_t i = 0; runs && i < runs->array.n; i++) {
+		struct str run = doc_str(runs->array.v[i], "run", STR(""));
+
+		if (str_is(layout_carrier_of(run), t->run) &&
+		    !await_entry(t, arena_str(t->a, run).p, d))
+			return false;
+	}
+	return true;
+}
+
+/* A carrier's own results are here: those of the runs of its suite, which the same master keeps, go before it. */
+static void await_entries(struct handover_task *t, const struct deadline *d)
+{
+	struct http_client *c = NULL;
+	struct err err = {0};
+	int rc = dial_for_results(t, d, &c, &err);
+
+	if (rc == 0)
+		rc = ask_suite(t, c, &err);
+	http_client_free(c);
+	const struct doc *variants = t->suite ? doc_array(t->suite, "variants") : NULL;
+
+	if (rc < 0 && err.kind != ERR_NOT_FOUND)
+		answer(t, OUTCOME_ABSENT, &err);
+	for (size_t i = 0; variants && i < variants->array.n; i++)
+		if (!await_variant(t, variants->array.v[i], d))
+			return;
+}
+
+static void await_results(struct handover_task *t, const struct deadline *d)
+{
+	await_one(t, d);
+	if (t->ev.outcome == OUTCOME_DONE && t->carries && t->kept && !t->fx.gone)
+		await_entries(t, d);
 }
 
 static void sweep(struct handover_task *t, const struct deadline *d)
@@ -656,6 +740,8 @@ static void take(struct handover_task *t)
 	if (t->not_copied[0])
 		run_note(lr, "results", -1, "not copied, and fetched from its master: %s",
 			 t->not_copied);
+	if (t->lost && t->ev.outcome == OUTCOME_DONE)
+		run_note(lr, "results", -1, "of %d runs of the suite there are none", t->lost);
 	run_event(lr, &t->ev);
 	round_mark(lr);
 }
@@ -696,6 +782,7 @@ void handover_do(struct live_run *lr, const struct effect *fx)
 
 	t->results = to.url ? arena_printf(t->a, "%s%s/", to.url, lr->row.id) : NULL;
 	t->kept = to.there_ms > 0;
+	t->runs_dir = arena_printf(t->a, "%s/" LAYOUT_RUNS, lr->m->home);
 	t->fetched = arena_printf(t->a, "%s/" LAYOUT_FETCHED, lr->dir);
 	t->credentials = lr->credentials;
 	t->carries = lr->plan.carries;

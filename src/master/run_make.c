@@ -124,6 +124,7 @@ static int write_file(const char *dir, const char *name, const struct buf *text,
 
 int run_write_texts(struct live_run *lr, struct err *err)
 {
+	CLEANUP(arena_freep) struct arena *a = arena_new();
 	CLEANUP(buf_release) struct buf text = {0};
 
 	buf_init(&text, SIZE_MAX / 2);
@@ -131,7 +132,7 @@ int run_write_texts(struct live_run *lr, struct err *err)
 	if (write_file(lr->dir, "job.toml", &text, err) < 0)
 		return -1;
 	buf_reset(&text);
-	plan_to_json(&lr->plan, lr->row.id, lr->arena, &text);
+	plan_to_json(&lr->plan, lr->row.id, a, &text);
 	return write_file(lr->dir, "plan.json", &text, err);
 }
 

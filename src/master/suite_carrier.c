@@ -14,6 +14,8 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/path.h"
+#include "driver/object_store.h"
+#include "driver/results.h"
 #include "fmt/doc.h"
 #include "fmt/schema.h"
 #include "link/layout.h"
@@ -22,6 +24,7 @@
 #include "master/live_run.h"
 #include "master/round.h"
 #include "master/runs.h"
+#include "master/secrets.h"
 #include "master/suites.h"
 #include "master/upkeep/imports.h"
 #include "master/upkeep/suite_files.h"
@@ -31,6 +34,9 @@
 
 #define MOST_BYTES                                                                                 \
 	(900u << 10) /* of a submission: the other master takes requests of up to 1 MiB */
+/* Of a resource: one may have the names of all runs, and the longest id of a run in place of each <run>. */
+#define MOST_SPEC (256u << 10)
+#define MOST_NAME 52 /* bytes of the id of a run in a cluster, whose objects are called so */
 #define STATE_MAX (64u << 20)
 #define MOST_USD 1e9 /* of an entry */
 
@@ -42,7 +48,13 @@ static bool is_later(const struct live_suite *ls)
 
 const char *carrier_id(const struct live_suite *ls, struct arena *a)
 {
-	return is_later(ls) ? arena_printf(a, "%s.%d", ls->row.id, ls->core->carrier) : ls->row.id;
+	return is_later(ls) ? arena_printf(a, "%s-r%d", ls->row.id, ls->core->carrier) : ls->row.id;
+}
+
+/* What the run of an entry is called at the other master, where each entry starts at most once. */
+static const char *run_id(const struct live_suite *ls, int index, struct arena *a)
+{
+	return arena_printf(a, "%s-%d", carrier_id(ls, a), index + 1);
 }
 
 /* ---- making a carrier ---- */
@@ -72,6 +84,12 @@ static bool plan_variant(const struct live_suite *ls, int variant, struct arena 
 	return plan_make(job, doc_table(given, "facts"), a, ret, ps);
 }
 
+/* The cluster of a variant; "": its machines are in none. */
+static struct str server_of(const struct live_suite *ls, int variant)
+{
+	return doc_str(doc_table(submission_of(ls, variant), "facts"), "server", STR(""));
+}
+
 /* One machine is enough if every variant would have the same. */
 static bool share_a_machine(const struct live_suite *ls, struct arena *a)
 {
@@ -82,7 +100,8 @@ static bool share_a_machine(const struct live_suite *ls, struct arena *a)
 	for (int v = 1; v < ls->plan.n; v++) {
 		CLEANUP(arena_freep) struct arena *b = arena_new();
 
-		if (!plan_variant(ls, v, b, &other) || !plan_same_master(&first, &other, b))
+		if (!str_eq(server_of(ls, v), server_of(ls, 0)) ||
+		    !plan_variant(ls, v, b, &other) || !plan_same_master(&first, &other, b))
 			return false;
 	}
 	return true;
@@ -204,6 +223,7 @@ struct doc *carrier_submission(const struct live_suite *ls, struct arena *a)
 	if (!job)
 		return NULL;
 	doc_set(a, facts, STR("carries"), doc_new_bool(a, true));
+	doc_set(a, facts, STR("runs"), doc_new_int(a, ls->core->n));
 	doc_set(a, body, STR("facts"), facts);
 	doc_set(a, body, STR("job"), job);
 	doc_set(a, body, STR("data"), all_data(ls, a));
@@ -214,11 +234,38 @@ struct doc *carrier_submission(const struct live_suite *ls, struct arena *a)
 	return body;
 }
 
+/* With the number of the next carrier: a suite that is resumed has it. */
+static size_t longest_id(const struct live_suite *ls, struct arena *a)
+{
+	return strlen(arena_printf(a, "%s-r%d-%d", ls->row.id, ls->core->carrier + 1, ls->core->n));
+}
+
+/* What is made for the machine, and what the runs make, can be said and named. */
+static bool fits(const struct live_suite *ls, const struct doc *body, struct arena *a)
+{
+	const struct job_rules rules = plan_job_rules();
+	struct problems *ps = arena_new_of(a, struct problems);
+	struct job *job = arena_new_of(a, struct job);
+	struct plan p;
+
+	if (strlen(doc_json_text(a, body)) >= MOST_BYTES ||
+	    (server_of(ls, 0).n && longest_id(ls, a) > MOST_NAME) ||
+	    !job_load(doc_table(body, "job"), &rules, a, job, ps))
+		return false;
+	job->base_dir = ls->row.base_dir;
+	if (!plan_make(job, doc_table(body, "facts"), a, &p, ps))
+		return false;
+	for (int i = 0; i < p.nresources; i++)
+		if (strlen(p.resources[i].spec) > MOST_SPEC)
+			return false;
+	return true;
+}
+
 bool carrier_is_possible(const struct live_suite *ls, struct arena *a)
 {
 	const struct doc *body = share_a_machine(ls, a) ? carrier_submission(ls, a) : NULL;
 
-	return body && strlen(doc_json_text(a, body)) < MOST_BYTES;
+	return body && fits(ls, body, a);
 }
 
 static int take_entry(struct core_suite *s, const struct doc *d, struct err *err)
@@ -246,15 +293,6 @@ int carrier_take_entries(struct core_suite *s, const struct doc *list, struct er
 			return -1;
 	core_suite_restored(s);
 	return 0;
-}
-
-/* What the run of an entry is called at the other master. */
-static const char *run_id(const struct live_suite *ls, int index, int attempt, struct arena *a)
-{
-	const char *carrier = carrier_id(ls, a);
-
-	return attempt > 1 ? arena_printf(a, "%s-%d.%d", carrier, index + 1, attempt)
-			   : arena_printf(a, "%s-%d", carrier, index + 1);
 }
 
 /* ---- following it ---- */
@@ -347,6 +385,7 @@ struct coming_back {
 	struct arena *a;
 	const char *suite, *carrier, *url, *credentials;
 	int next;
+	bool kept;    /* results of its runs were fetched, as far as they are not at the URL */
 	bool ran;     /* the suite was there */
 	bool guessed; /* the run that is being taken in: it was not seen */
 };
@@ -401,7 +440,7 @@ static const char *run_to_take(struct coming_back *b, const struct live_suite *l
 	if (run && !str_is(layout_carrier_of(str_from(run)), b->carrier))
 		run = NULL;
 	b->guessed = b->ran && !run && !ls->core->closed_there && !entry_state_is_final(e->state);
-	return b->guessed ? run_id(ls, index, e->attempt, b->a) : run;
+	return b->guessed ? run_id(ls, index, b->a) : run;
 }
 
 /* Its results tell the end of a run that the other master was not seen to have ended. */
@@ -433,6 +472,26 @@ static void taken(void *ctx, const struct err *err)
 	take_next(b);
 }
 
+static bool was_fetched(const struct coming_back *b, const char *run)
+{
+	CLEANUP(freep)
+	char *path = xasprintf("%s/" LAYOUT_RUNS "/%s/" LAYOUT_FETCHED "/" RESULTS_INDEX,
+			       b->m->home, run);
+
+	return file_exists(path);
+}
+
+static void take(struct coming_back *b, const char *run, import_done_fn done)
+{
+	const struct import_source from = {
+		.run = run,
+		.url = was_fetched(b, run) ? NULL : b->url,
+		.credentials = b->credentials,
+	};
+
+	import_start(b->m, &from, done, b);
+}
+
 static void take_next(struct coming_back *b)
 {
 	const struct live_suite *ls = suite_away(b->m, b->carrier);
@@ -444,10 +503,7 @@ static void take_next(struct coming_back *b)
 		end_coming_back(b);
 		return;
 	}
-	const struct import_source from = {
-		.run = run, .url = b->url, .credentials = b->credentials};
-
-	import_start(b->m, &from, taken, b);
+	take(b, run, taken);
 }
 
 /* The state that the other master has left; NULL: none. */
@@ -474,7 +530,7 @@ static void take_runs(struct coming_back *b)
 
 	if (ls && state)
 		see(ls, NULL, state);
-	if (b->url)
+	if (b->url || b->kept)
 		take_next(b);
 	else
 		end_coming_back(b);
@@ -513,13 +569,11 @@ void carrier_came_back(struct master *m, const char *run)
 		const char *url = plan_results(&lr->plan, b->a).url;
 
 		b->url = url ? arena_strdup(b->a, url) : NULL;
+		b->kept = plan_keeps_results(&lr->plan);
 		live_run_done(lr);
 	}
-	const struct import_source from = {
-		.run = b->carrier, .url = b->url, .credentials = b->credentials};
-
-	if (owes && b->url)
-		import_start(m, &from, taken_carrier, b);
+	if (owes && (b->url || was_fetched(b, b->carrier)))
+		take(b, b->carrier, taken_carrier);
 	else
 		take_runs(b);
 }
@@ -566,8 +620,19 @@ static struct doc *adopted(const struct live_run *carrier, struct arena *a)
 	return list;
 }
 
-void carrier_adapt(const struct live_suite *ls, int index, int attempt, struct arena *a,
-		   struct doc *body)
+/* Those for stores, which the carrier has for all. */
+static void add_credentials(const struct live_run *carrier, struct doc *body, struct arena *a)
+{
+	const struct doc *stores = run_store_credentials(carrier);
+	struct doc *given = doc_new(a, DOC_TABLE);
+
+	if (!stores)
+		return;
+	doc_set(a, given, STR(OBJECT_CREDENTIALS), doc_copy(a, stores));
+	doc_set(a, body, STR("credentials"), given);
+}
+
+void carrier_adapt(const struct live_suite *ls, int index, struct arena *a, struct doc *body)
 {
 	static const char *const at[] = {"at"};
 	const struct live_run *carrier = carrier_of(ls->m, ls->row.id);
@@ -575,9 +640,11 @@ void carrier_adapt(const struct live_suite *ls, int index, int attempt, struct a
 	if (!carrier)
 		return;
 	struct doc *facts = copy_without(doc_table(body, "facts"), at, 1, a);
+	doc_set(a, facts, STR("carried"), doc_new_bool(a, true));
 	doc_set(a, facts, STR("adopted"), adopted(carrier, a));
 	doc_set(a, body, STR("facts"), facts);
-	doc_set(a, body, STR("run"), doc_new_str(a, str_from(run_id(ls, index, attempt, a))));
+	add_credentials(carrier, body, a);
+	doc_set(a, body, STR("run"), doc_new_str(a, str_from(run_id(ls, index, a))));
 }
 
 void carrier_cancel_suite(struct live_run *lr, bool hurry)

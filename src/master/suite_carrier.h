@@ -9,7 +9,7 @@
  * are (driver.sweep).  When that suite has ended, its state is left in the carrier's directory (SUITE_STATE_FILE), with
  * whose copy it comes back; the copies of its runs are taken in then.
  *
- * A suite that is resumed gets a carrier again, <suite>.2 and so on; there the suite has that id.  How its entries stand
+ * A suite that is resumed gets a carrier again, <suite>-r2 and so on; there the suite has that id.  How its entries stand
  * goes with it, so that what has succeeded does not start there.
  */
 #include <stdbool.h>
@@ -54,8 +54,7 @@ int carrier_take_entries(struct core_suite *s, const struct doc *list, struct er
 /* Is this the id of a run of a suite that is carried here? */
 bool carrier_run_id_ok(const struct master *m, struct str id);
 /* Turns the submission of an entry of a carried suite into one for this machine. */
-void carrier_adapt(const struct live_suite *ls, int index, int attempt, struct arena *a,
-		   struct doc *body);
+void carrier_adapt(const struct live_suite *ls, int index, struct arena *a, struct doc *body);
 /* FX_CANCEL_CARRIED */
 void carrier_cancel_suite(struct live_run *lr, bool hurry);
 /* The suite has ended and its files are written, or it cannot be gone on with: ends the carrier, if no run of the

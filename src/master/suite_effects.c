@@ -61,7 +61,7 @@ static int make_body(const struct live_suite *ls, const struct suite_effect *fx,
 	doc_set(a, body, STR("request_id"),
 		doc_new_str(a, str_from(arena_printf(a, "suite-%s-%d-%d", ls->row.id, fx->index,
 						     fx->attempt))));
-	carrier_adapt(ls, fx->index, fx->attempt, a, body);
+	carrier_adapt(ls, fx->index, a, body);
 	*ret = body;
 	return 0;
 }

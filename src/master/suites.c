@@ -186,13 +186,14 @@ static int64_t sooner(int64_t x, int64_t y)
 static void set_timer(struct suites *s)
 {
 	int64_t next = 0, now = master_now(s->m);
+	int64_t cost_at = s->cost_at_ms ? s->cost_at_ms : now; /* 0 would be never */
 
 	for (size_t i = 0; i < s->v.n; i++) {
 		const struct live_suite *ls = s->v.v[i];
 		int64_t at = ls->core->next_ms;
 
-		if (ls->plan.runs.max_cost > 0 && !ls->ended && (!at || s->cost_at_ms < at))
-			at = s->cost_at_ms;
+		if (ls->plan.runs.max_cost > 0 && !ls->ended && (!at || cost_at < at))
+			at = cost_at;
 		next = sooner(next, at);
 	}
 	if (next)

@@ -11,8 +11,11 @@
  *
  * and with master = "auto" those of a master in the cluster (kubernetes_master.c), which has the run after the
  * client made it: kube.account, kube.role, kube.binding, kube.claim, kube.program, kube.master.  Then the facts have
- * workloads: what its account may do with Kueue's; at: "client" before the run is handed over, adopted: [{name, id, age_ms}] there; storage_class, if the cluster
- * has one by default.
+ * workloads: what its account may do with Kueue's; at: "client" before the run is handed over, adopted: [{name, id,
+ * age_ms}] there; storage_class, if the cluster has one by default.
+ *
+ * A run that carries a suite (plan.carries) has in its facts runs: how many the suite has.  Theirs have carried: they
+ * have the root of the carrier, which owns what they make, and nothing else of it.
  */
 #include "plan/kubernetes.h"
 
@@ -71,6 +74,32 @@ static bool check(const struct job *job, struct arena *a, struct problems *ps)
 	return ps->n + ps->more == before;
 }
 
+/* Of what is made for a run besides its roles; a run of a suite finds those of its carrier there already. */
+static const char *const common_names[] = {"root",  "account", "role",	 "binding",
+					   "claim", "program", "master", "service"};
+
+static bool is_taken(const struct plan *p, const char *name)
+{
+	for (size_t i = 0; i < sizeof(common_names) / sizeof(common_names[0]); i++)
+		if (strcmp(common_names[i], name) == 0)
+			return true;
+	for (int i = 0; i < p->nresources; i++)
+		if (strcmp(p->resources[i].name, name) == 0)
+			return true;
+	return false;
+}
+
+/* Stored plans and what another master has made name a resource by its name alone.  A role may be called like one of
+ * those that every run has, as the master of a PyTorchJob is. */
+static const char *own_name(const struct plan *p, const char *role, struct arena *a)
+{
+	const char *name = role;
+
+	while (is_taken(p, name))
+		name = arena_printf(a, "job-%s", name);
+	return name;
+}
+
 static int add(struct plan *p, const char *kind, const char *name, struct doc *spec,
 	       struct arena *a)
 {
@@ -101,7 +130,7 @@ static void add_jobs(const struct kube_render *r, struct plan *p, int root, int 
 
 		if (p->agentless)
 			kube_add_env(r, i, NULL, job);
-		int at = add(p, "kube.job", p->crew.roles[i].name, job, r->a);
+		int at = add(p, "kube.job", own_name(p, p->crew.roles[i].name, r->a), job, r->a);
 
 		p->resources[at].carries_many = true;
 		p->resources[at].expires = true;
@@ -161,6 +190,18 @@ static void add_operator(const struct kube_render *r, struct plan *p, int root)
 		p->resource_of[rank] = at;
 }
 
+static void add_nodes(const struct kube_render *r, struct plan *p, int root)
+{
+	if (r->t->as != KUBE_JOB) {
+		add_operator(r, p, root);
+		return;
+	}
+	int service = add(p, "kube.service", "service", kube_service_object(r), r->a);
+
+	add_need(p, service, root);
+	add_jobs(r, p, root, service);
+}
+
 static void plan(const struct doc *facts, struct arena *a, struct plan *p)
 {
 	const struct kube_render r = {p, kube_table_of(p->job, a), facts, a};
@@ -173,18 +214,10 @@ static void plan(const struct doc *facts, struct arena *a, struct plan *p)
 		arena_array(a, struct plan_resource, (size_t)p->crew.nroles + 3 + BEFORE_MASTER);
 	int root = add(p, "kube.root", "root", kube_root_object(&r), a);
 
-	if (plan_master_is_apart(p))
+	if (plan_master_is_apart(p) && !doc_bool(facts, "carried", false))
 		add_master(&r, p, root);
-	if (!plan_settle(p, facts))
-		return;
-	if (r.t->as != KUBE_JOB) {
-		add_operator(&r, p, root);
-	} else {
-		int service = add(p, "kube.service", "service", kube_service_object(&r), a);
-
-		add_need(p, service, root);
-		add_jobs(&r, p, root, service);
-	}
+	if (plan_settle(p, facts))
+		add_nodes(&r, p, root);
 	plan_adopt(p, facts);
 }
 

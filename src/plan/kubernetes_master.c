@@ -55,7 +55,25 @@ struct doc *kube_account_object(const struct kube_render *r)
 	return d;
 }
 
-/* Secrets other than those of this run's roles are out of its reach. */
+/* How many runs its master will have, if it carries a suite: each entry has one run there at most. */
+static int64_t carried(const struct kube_render *r)
+{
+	return doc_int(r->facts, "runs", 0);
+}
+
+/* Names of what is made for the runs that this master has: the name of the run and `more`. */
+static void add_names(const struct kube_render *r, struct doc *names, const char *more)
+{
+	if (!carried(r))
+		doc_append(r->a, names,
+			   doc_new_str(r->a, str_from(arena_printf(r->a, KUBE_RUN "%s", more))));
+	for (int64_t i = 1; i <= carried(r); i++)
+		doc_append(r->a, names,
+			   doc_new_str(r->a, str_from(arena_printf(r->a, KUBE_RUN "-%d%s", (int)i,
+								   more))));
+}
+
+/* Secrets other than those of its runs' roles are out of its reach. */
 static struct doc *own_secrets(const struct kube_render *r)
 {
 	struct doc *rule = parsed(r, "{\"apiGroups\":[\"\"],\"resources\":[\"secrets\"],"
@@ -63,14 +81,12 @@ static struct doc *own_secrets(const struct kube_render *r)
 	struct doc *names = doc_new(r->a, DOC_ARRAY);
 
 	for (int i = 0; i < r->p->crew.nroles; i++)
-		doc_append(r->a, names,
-			   doc_new_str(r->a, str_from(arena_printf(r->a, KUBE_RUN "-%s",
-								   r->p->crew.roles[i].name))));
+		add_names(r, names, arena_printf(r->a, "-%s", r->p->crew.roles[i].name));
 	put(r, rule, "resourceNames", names);
 	return rule;
 }
 
-/* Of the operator's kind: its own object, by name. */
+/* Of the operator's kind: the objects of its runs, by name. */
 static void add_operator_rules(const struct kube_render *r, struct doc *list)
 {
 	const char *version, *install;
@@ -81,11 +97,13 @@ static void add_operator_rules(const struct kube_render *r, struct doc *list)
 				      STR_ARG(group), kube_operator_resource(r->t));
 
 	doc_append(r->a, list, parsed(r, arena_printf(r->a, "{%s,\"verbs\":[\"create\"]}", of)));
-	doc_append(r->a, list,
-		   parsed(r, arena_printf(r->a,
-					  "{%s,\"resourceNames\":[\"" KUBE_RUN
-					  "\"],\"verbs\":[\"get\",\"patch\",\"delete\"]}",
-					  of)));
+	struct doc *own =
+		parsed(r, arena_printf(r->a, "{%s,\"verbs\":[\"get\",\"patch\",\"delete\"]}", of));
+	struct doc *names = doc_new(r->a, DOC_ARRAY);
+
+	add_names(r, names, "");
+	put(r, own, "resourceNames", names);
+	doc_append(r->a, list, own);
 }
 
 /* Of Kueue's Workloads, as far as the user has it: nobody can give more than that. */

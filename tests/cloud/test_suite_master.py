@@ -150,10 +150,10 @@ def test_what_a_lost_master_made_is_removed_and_another_one_goes_on_when_the_sui
     user("suite", "resume", suite, "--failed", "-d")
     ended = ends(user, suite)
     assert (ended["state"], ended["exit_code"]) == ("succeeded", 0), (user.directory / "home/master.log").read_text()[-4000:]
-    assert [r["run"] for r in runs_of(ended)] == [f"{suite}-1", f"{suite}.2-2.2", f"{suite}.2-3.2", f"{suite}.2-4"]
+    assert [r["run"] for r in runs_of(ended)] == [f"{suite}-1", f"{suite}-r2-2", f"{suite}-r2-3", f"{suite}-r2-4"]
     assert [user("logs", r["run"]).stdout for r in runs_of(ended)] == [f"value={i}\n" for i in (1, 2, 3, 4)]
     made = [facts["tags"].get("regatta:run", "") for facts in quick.launched().values()]
-    assert sorted(run for run in made if run.startswith(f"{suite}.2")) == [f"{suite}.2"] + [r["run"] for r in runs_of(ended)[1:]]
+    assert sorted(run for run in made if run.startswith(f"{suite}-r2")) == [f"{suite}-r2"] + [r["run"] for r in runs_of(ended)[1:]]
     assert (user.directory / "said").read_text() == "failed\nsucceeded\n"
     assert (user.directory / "home/suites" / suite / "table.csv").read_text().count(f"{suite},") == 4
     assert gone(quick, suite) and not quick.left(*STAYS)

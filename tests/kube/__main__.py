@@ -24,7 +24,7 @@ def up(nodes):
     with Cluster(nodes=nodes) as made:
         print(f"export KUBECONFIG={made.kubeconfig}\n\n"
               f"# A Kubernetes of {nodes} nodes at {made.at.server}, for this machine only.  kubectl for it: {made.kubectl_path}\n"
-              f"# Images on its nodes: {images.BUSYBOX} {images.PYTHON}; storage class: bench\n"
+              f"# Images on its nodes: {images.PYTHON}, and {images.BUSYBOX} for agent = false; storage class: bench\n"
               f"# Its pods reach this machine at {made.at.here}.  Logs of its programs: {made.directory}/*/log\n"
               "# Ctrl-C removes it with everything in it.", flush=True)
         while True:

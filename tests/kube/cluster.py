@@ -220,7 +220,7 @@ class Cluster:
                 continue
             (self.directory / "link").write_text(f"{link} {link_index(link)}")
             self.at = settings.Addresses(second)
-            self.plane.ip("link set lo up", "link add switch type bridge", f"addr add {self.at.control_plane}/24 dev switch",
+            self.plane.ip("link set lo up", f"link add switch address {self.at.hardware(0)} type bridge", f"addr add {self.at.control_plane}/24 dev switch",
                           "link set switch up", "link set here master switch up")
             run("ip", "-batch", "-", input=f"addr add {self.at.here}/24 dev {link}\nlink set {link} up\n"
                 f"route add {self.at.whole} via {self.at.control_plane}\n")
@@ -247,7 +247,7 @@ class Cluster:
         run("nsenter", "--target", self.plane.first_process(), "--net", "ip", "link", "del", port, check=False)
         self.plane.ip(f"link add {port} type veth peer eth0 netns {node.first_process()}", f"link set {port} master switch up")
         others = [int(other.removeprefix("node")) for other in self.nodes if other != name]
-        node.ip("link set lo up", f"addr add {self.at.node(number)}/24 dev eth0", "link set eth0 up",
+        node.ip("link set lo up", f"link set eth0 address {self.at.hardware(number)}", f"addr add {self.at.node(number)}/24 dev eth0", "link set eth0 up",
                 f"route add default via {self.at.control_plane}",
                 *[f"route add {self.at.pods(other)} via {self.at.node(other)}" for other in others])
         node.go()

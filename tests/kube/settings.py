@@ -23,6 +23,12 @@ class Addresses:
     def node(self, number):
         return f"10.{self.second}.0.{10 + number}"
 
+    @staticmethod
+    def hardware(number):
+        """Of the control plane (0) or a node, for as long as the cluster lives.  Else a node that comes back has another one, and a
+        switch that of one of its ports: while neighbours know only the old one nobody answers."""
+        return f"02:00:00:00:00:{number:02x}"
+
     def pods(self, number):
         return f"10.{self.second}.{128 + number}.0/24"
 

@@ -155,11 +155,22 @@ def test_a_second_cluster_whose_starter_is_killed_is_gone_and_swept(cluster):
     assert cluster.ready_nodes() == set(cluster.nodes)
 
 
+def hardware(cluster):
+    """The addresses by which neighbours know the switch and the nodes that are there."""
+    def address(machine, link):
+        return cluster.machines[machine].exec("cat", f"/sys/class/net/{link}/address", check=False).stdout.strip()
+    return {"switch": address("control-plane", "switch"),
+            **{name: address(name, "eth0") for name in cluster.nodes if cluster.machines[name].process.poll() is None}}
+
+
 @pytest.mark.long
 def test_a_node_that_was_killed_is_not_ready_and_comes_back(cluster, namespace):
+    before = hardware(cluster)
     cluster.kill_node("node3")
+    assert hardware(cluster)["switch"] == before["switch"]
     wait_for(lambda: "node3" not in cluster.ready_nodes(), "node3 not to be ready", SECONDS)
     cluster.start_node("node3")
     wait_for(lambda: "node3" in cluster.ready_nodes(), "node3 to be ready", SECONDS)
+    assert hardware(cluster) == before
     namespace.create(pod("there", ["true"], nodeName="node3"))
     await_phase(namespace, "there", "Succeeded")

@@ -94,7 +94,7 @@ def test_a_client_that_is_killed_comes_back_for_the_results(user, namespace):
     wait_for(lambda: (home / "results.json").exists(), "the results")
     assert (home / "logs/worker-0.log").read_bytes() == b"hello\n"
     assert [path.read_text() for path in (home / "outputs").glob("**/kept.txt")] == ["kept\n"]
-    assert not (home / ".fetched").exists()
+    wait_for(lambda: not (home / ".fetched").exists(), "the end of what was fetched")
 
 
 def without_credentials(path):
@@ -200,6 +200,7 @@ def test_results_go_to_a_bucket_over_https_from_an_image_without_certificates(us
         assert until_copied(s3, run) == b"hello\n"
         namespace.nothing_left()
         assert "not copied" not in user("events", run).stdout
+        user("wait", run)  # until the results are here, too
         assert user("logs", run).stdout == "hello\n"
 
 

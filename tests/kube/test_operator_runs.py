@@ -52,6 +52,20 @@ def test_a_manifest_of_the_training_operator_runs_as_it_stands(training_operator
     namespace.nothing_left()
 
 
+@pytest.mark.long
+def test_a_manifest_runs_as_jobs_with_agents_and_a_master_in_the_cluster(user, namespace):
+    """One of its roles is called master, as the pod is in which the run has its own."""
+    made = manifest("PyTorchJob", {"Master": "echo rank $RANK", "Worker": "echo rank $RANK"})
+    for replica in made["spec"]["pytorchReplicaSpecs"].values():
+        replica["template"]["spec"]["containers"][0]["image"] = images.PYTHON
+    run = submit(user, made, "--set", "kubernetes.as=job", "--set", "master=auto")
+    ended = user.ends(run, SECONDS)
+    assert ended["verdict"] == "succeeded", ended["cause"]
+    wait_for(lambda: user.status(run)["nodes"], "the results")
+    assert [user("logs", run, node).stdout for node in ("master-0", "worker-0")] == ["rank 0\n", "rank 1\n"]
+    namespace.nothing_left()
+
+
 def become_alice(user, namespace, directory):
     """Whose rights are those of the Role in the docs, with its line for operators."""
     directory.mkdir()

@@ -39,6 +39,7 @@
 struct owed_copy {
 	int64_t no;
 	int64_t since_ms; /* of clock_boot_ms(): when this master learnt of it */
+	bool has_report;  /* the last that this master makes */
 	export_done_fn done;
 	void *ctx;
 };
@@ -166,6 +167,11 @@ const struct err *exports_failure(const struct exports *e, int64_t no, bool *ret
 	return NULL;
 }
 
+bool exports_failed(const struct exports *e)
+{
+	return e->failed.n > 0;
+}
+
 /* The first of the list has been tried. */
 static void settle(struct exports *e, struct export_task *t)
 {
@@ -288,15 +294,9 @@ static void send_with_report(void *ctx, const struct report_result *r)
 		give_up_on_first(e, &err);
 		return;
 	}
+	e->owed.v[0].has_report = true;
 	send_copy(e, lr);
 	live_run_done(lr);
-}
-
-static bool has_report(const struct live_run *lr)
-{
-	CLEANUP(freep) char *page = path_join(lr->dir, report_file_name(REPORT_PAGE));
-
-	return file_exists(page);
 }
 
 /* The copy of a carrier says that those of its suite's runs are complete: it comes last. */
@@ -325,9 +325,9 @@ static void next_owed(void *ctx)
 	e->busy = true;
 	if (!lr || !export_is_owed(lr)) {
 		give_up_on_first(e, &err);
-	} else if (has_report(lr)) {
+	} else if (e->owed.v[0].has_report) {
 		send_copy(e, lr);
-	} else if (reports_start(e->m->reports, lr, REPORT_BOTH, send_with_report, e, &err) < 0) {
+	} else if (reports_start_due(e->m->reports, lr, send_with_report, e, &err) < 0) {
 		give_up_on_first(e, &err);
 	}
 	if (lr)
@@ -336,7 +336,8 @@ static void next_owed(void *ctx)
 
 static void add_owed(struct exports *e, int64_t no, export_done_fn done, void *ctx)
 {
-	*vec_push(&e->owed) = (struct owed_copy){no, clock_boot_ms(), done, ctx};
+	*vec_push(&e->owed) =
+		(struct owed_copy){.no = no, .since_ms = clock_boot_ms(), .done = done, .ctx = ctx};
 	if (!e->busy)
 		loop_timer_set(e->timer, 0);
 }
@@ -349,6 +350,17 @@ void exports_run_ended(struct exports *e, struct live_run *lr, export_done_fn do
 	}
 	if (done)
 		done(ctx, &(struct err){0});
+}
+
+void exports_run_changed(struct exports *e, const struct live_run *lr)
+{
+	CLEANUP(freep) char *index = path_join(lr->dir, RESULTS_INDEX);
+	CLEANUP(freep) char *note = path_join(lr->dir, LAYOUT_RESULTS);
+
+	if (!e->m->own_machine || !lr->ended || unlink(index) < 0)
+		return;
+	unlink(note);
+	add_owed(e, lr->row.no, NULL, NULL);
 }
 
 /* ---- at the start ---- */

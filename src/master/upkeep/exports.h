@@ -29,10 +29,15 @@ bool exports_waiting(const struct exports *e);
 /* Why the last try to copy the results of this run has failed; NULL: it has not, as far as this master knows.
  * given up: this master does not try again. */
 const struct err *exports_failure(const struct exports *e, int64_t no, bool *ret_given_up);
+/* Has the last try failed for any run? */
+bool exports_failed(const struct exports *e);
 /* Is the copy of this run to be made by this master, and not made yet? */
 bool export_is_owed(const struct live_run *lr);
 /* To be called when a run has ended.  A run that owes nothing is done at once.  done may be NULL. */
 void exports_run_ended(struct exports *e, struct live_run *lr, export_done_fn done, void *ctx);
+/* Files of an ended run were made again.  Results that are kept here until they are fetched get another index, without
+ * which whoever fetches them would find them damaged, for ever. */
+void exports_run_changed(struct exports *e, const struct live_run *lr);
 /* Looks for ended runs whose copy an earlier master has not made. */
 void exports_check(struct exports *e);
 /* Writes results.json of a run's directory: it says where the whole copy is. */

@@ -130,6 +130,7 @@ void run_write_records(struct live_run *lr)
 {
 	lr->events_kept = 0;
 	write_records(lr);
+	exports_run_changed(lr->m->exports, lr);
 }
 
 void run_write_files(struct live_run *lr)

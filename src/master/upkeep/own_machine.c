@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "core/machine_end.h"
 #include "driver/driver.h"
+#include "link/layout.h"
 #include "master/effects.h"
 #include "master/internal.h"
 #include "master/live_run.h"
@@ -88,22 +89,24 @@ static void begin_step(struct own_machine *o, struct live_run *lr, bool detaches
 	workers_submit(pools_get(o->m->pools, t->driver->pool, 1), work, work_done, t, CALL_MS);
 }
 
-static bool first_no(void *ctx, const struct run_row *row)
+static bool newest_id(void *ctx, const struct run_row *row)
 {
-	*(int64_t *)ctx = row->no;
+	*(const char **)ctx = row->id;
 	return true;
 }
 
-/* The run that the machine was made for: the newest that has it in its plan. */
+/* The run that the machine was made for: the newest, or the one that carries it. */
 static struct live_run *find_run(const struct own_machine *o)
 {
 	CLEANUP(arena_freep) struct arena *a = arena_new();
-	struct live_run *lr;
-	int64_t no = 0;
+	const char *newest = NULL;
 
-	if (store_runs_each(o->m->store, false, 0, 1, a, first_no, &no, NULL) < 0 || !no)
+	if (store_runs_each(o->m->store, false, 0, 1, a, newest_id, &newest, NULL) < 0 || !newest)
 		return NULL;
-	lr = live_run_load(o->m, no, NULL);
+	struct str carrier = layout_carrier_of(str_from(newest));
+	struct live_run *lr = live_run_exact(o->m, carrier.n ? arena_str(a, carrier).p : newest, a,
+					     &(struct err){0});
+
 	if (lr && machine_end_machine(&lr->plan) >= 0)
 		return lr;
 	if (lr)
@@ -128,7 +131,7 @@ void own_machine_check(struct own_machine *o)
 		f.plan = &lr->plan;
 		f.keep_ms = to.there_ms;
 		f.copied = to.url != NULL;
-		f.lost = exports_failure(o->m->exports, lr->row.no, &(bool){false}) != NULL;
+		f.lost = exports_failed(o->m->exports);
 	}
 	switch (machine_end_next(&o->end, &f, clock_boot_ms(), &index)) {
 	case MACHINE_END_WAIT:

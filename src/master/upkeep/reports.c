@@ -218,6 +218,18 @@ int reports_start(struct reports *r, struct live_run *lr, enum report_want want,
 	return task_start(t, lr, err);
 }
 
+int reports_start_due(struct reports *r, struct live_run *lr, report_done_fn done, void *ctx,
+		      struct err *err)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < r->due.n; i++)
+		if (r->due.v[i] != lr->row.no)
+			r->due.v[n++] = r->due.v[i];
+	r->due.n = n;
+	return reports_start(r, lr, REPORT_BOTH, done, ctx, err);
+}
+
 static bool has_samples(const struct live_run *lr)
 {
 	struct str key;

@@ -35,6 +35,9 @@ bool reports_waiting(const struct reports *r);
 /* The run is not used after the return.  done may be NULL. */
 int reports_start(struct reports *r, struct live_run *lr, enum report_want want,
 		  report_done_fn done, void *ctx, struct err *err);
+/* The same with both files of a run that has ended, which are not made again later. */
+int reports_start_due(struct reports *r, struct live_run *lr, report_done_fn done, void *ctx,
+		      struct err *err);
 /* To be called when a run has ended: makes its files, at once or later. */
 void reports_run_ended(struct reports *r, struct live_run *lr);
 /* Adds an ended run whose files are made when no run is active. */

@@ -532,13 +532,17 @@ const struct driver *driver_for(const char *kind)
 	return current && current->many ? &fake_many : &fake;
 }
 
-/* Those of AWS come with the submission. */
+/* Those of AWS and of a cluster come with the submission. */
 const struct resolver *resolver_for(const char *engine)
 {
-	static const struct resolver at_client = {
-		.engine = "aws.ec2", .at_client = true, .nodes_dial = true};
+	static const struct resolver at_client[] = {
+		{.engine = "aws.ec2", .at_client = true, .nodes_dial = true},
+		{.engine = "kubernetes", .at_client = true, .nodes_dial = true}};
 
-	return strcmp(engine, at_client.engine) == 0 ? &at_client : &local_resolver;
+	for (size_t i = 0; i < sizeof(at_client) / sizeof(at_client[0]); i++)
+		if (strcmp(engine, at_client[i].engine) == 0)
+			return &at_client[i];
+	return &local_resolver;
 }
 
 int driver_resolve(const char *engine, const struct resolve_input *in, struct arena *a,

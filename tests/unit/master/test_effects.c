@@ -64,8 +64,6 @@ static void many_answers_of_one_call_are_told_in_several_turns(void **state)
 
 	r->many = true;
 	rig_submit(r, "{\"name\":\"t\",\"command\":[\"true\"],\"count\":210}");
-	for (size_t i = 0; i < rig_run(r)->fx.n; i++)
-		give_batch(rig_run(r), i, 1);
 	rig_until(r, rig_run(r)->core->res_count[RES_LIVE] == 210);
 	rig_run(r)->core->slice = 1000;
 	rig_cancel(r, false);

@@ -22,6 +22,7 @@
 #include "master/suites.h"
 #include "master/upkeep/exports.h"
 #include "master/upkeep/own_machine.h"
+#include "master/upkeep/reports.h"
 #include "net/http_server.h"
 #include "net/tls.h"
 #include "sys/loop.h"
@@ -50,6 +51,7 @@ struct other {
 	bool has_archive, lose_answer, denied; /* lose_answer: of the next POST of a run */
 	const char *run;		       /* the answer to a GET; NULL: 404 */
 	const char *suite;		       /* the same of a suite */
+	const char *kept;		       /* names of runs whose results it keeps */
 	char log[2048];			       /* "METHOD path " of each request */
 	char bodies[2][8192];		       /* of the offers */
 	int offers, cancels;
@@ -90,6 +92,23 @@ static void take_offer(struct other *o, struct http_exchange *x)
 		   o->post_status < 300 ? STR("{}") : STR("{\"error\":{\"message\":\"no\"}}"));
 }
 
+/* A complete copy without files. */
+static void serve_results(struct other *o, struct http_exchange *x)
+{
+	struct str run = http_request(x)->path;
+	char name[64], index[128];
+
+	run.p += strlen("/api/v1/runs/");
+	run.n -= strlen("/api/v1/runs/") + strlen("/results");
+	snprintf(name, sizeof(name), " %.*s ", STR_ARG(run));
+	snprintf(index, sizeof(index), "{\"version\":1,\"run\":\"%.*s\",\"files\":[]}",
+		 STR_ARG(run));
+	bool kept = o->kept && strstr(o->kept, name);
+
+	http_reply(x, kept ? 200 : 404, "application/json",
+		   str_from(kept ? index : "{\"error\":{\"message\":\"none\"}}"));
+}
+
 static void on_request(void *ctx, struct http_exchange *x)
 {
 	struct other *o = ctx;
@@ -108,6 +127,8 @@ static void on_request(void *ctx, struct http_exchange *x)
 		take_offer(o, x);
 	else if (str_is(q->method, "POST"))
 		o->cancels++, http_reply(x, 200, "application/json", STR("{}"));
+	else if (str_ends(q->path, STR("/results")))
+		serve_results(o, x);
 	else if (str_starts(q->path, STR("/api/v1/suites/")))
 		http_reply(x, o->suite ? 200 : 404, "application/json",
 			   str_from(o->suite ? o->suite : "{}"));
@@ -791,7 +812,7 @@ static void a_resumed_suite_gets_a_master_again_which_knows_what_succeeded(void 
 {
 	struct handed *h = *state;
 	CLEANUP(freep) char *suite = lose_and_resume(h);
-	CLEANUP(freep) char *carrier = xasprintf("%s.2", suite);
+	CLEANUP(freep) char *carrier = xasprintf("%s-r2", suite);
 	CLEANUP(freep) char *run = xasprintf("\"run\":\"%s\"", carrier);
 
 	assert_string_equal(rig_run(h->r)->row.id, carrier);
@@ -822,13 +843,13 @@ static void a_suite_comes_back_from_its_second_master(void **state)
 	rig_until(h->r, core(h)->phase == RUN_RUNNING);
 	h->other.suite = "{\"state\":\"running\",\"variants\":[{\"runs\":[{\"state\":\"succeeded\","
 			 "\"attempt\":1,\"cost_usd\":0.5}]},{\"runs\":[{\"state\":\"running\","
-			 "\"attempt\":2,\"run\":\"s-2.2\"}]}]}";
+			 "\"attempt\":2,\"run\":\"s-r2-2\"}]}]}";
 	rig_until(h->r, the_suite(h)->core->entries[1].state == ENTRY_RUNNING);
 	assert_int_equal(the_suite(h)->core->spent_micro, 500000);
-	assert_true(has_context(h, "s-2.2"));
+	assert_true(has_context(h, "s-r2-2"));
 	h->other.run = h->other.suite = NULL;
 	rig_until(h->r, !the_suite(h));
-	assert_false(rig_exists(h->r, "master") || has_context(h, "s-2.2"));
+	assert_false(rig_exists(h->r, "master") || has_context(h, "s-r2-2"));
 	assert_int_equal(rig_stored(h->r, "SELECT state FROM suite_entry WHERE place = 0"),
 			 ENTRY_SUCCEEDED);
 	assert_int_equal(rig_stored(h->r, "SELECT state FROM suite_entry WHERE place = 1"),
@@ -906,7 +927,7 @@ static void a_resume_whose_carrier_is_refused_changes_nothing(void **state)
 	h->other.run = h->other.suite = NULL;
 	rig_until(h->r, !the_suite(h));
 	rig_crash(h->r);
-	rig_damage(h->r, "UPDATE run SET id = id || '.2'"); /* the id of the next carrier */
+	rig_damage(h->r, "UPDATE run SET id = id || '-r2'"); /* the id of the next carrier */
 	assert_true(rig_start(h->r));
 	assert_int_equal(resume_with(h, suite, "{\"failed\":true}"), 409);
 	assert_null(the_suite(h));
@@ -927,8 +948,8 @@ static void a_carrier_that_could_not_be_made_is_not_taken_for_the_next(void **st
 
 	suite_is_away(h);
 	CLEANUP(freep) char *suite = xstrdup(the_suite(h)->row.id);
-	CLEANUP(freep) char *dir = xasprintf("%s/" LAYOUT_RUNS "/%s.2", h->r->home, suite);
-	CLEANUP(freep) char *run = xasprintf("/api/v1/runs/%s.2/cleanup", suite);
+	CLEANUP(freep) char *dir = xasprintf("%s/" LAYOUT_RUNS "/%s-r2", h->r->home, suite);
+	CLEANUP(freep) char *run = xasprintf("/api/v1/runs/%s-r2/cleanup", suite);
 
 	h->other.run = h->other.suite = NULL;
 	rig_until(h->r, !the_suite(h));
@@ -1024,6 +1045,158 @@ static void variants_that_need_different_things_have_masters_of_their_own(void *
 	assert_false(the_suite(h)->core->away);
 }
 
+/* ---- suites in a cluster, where results stay with the master ---- */
+
+#define IN_CLUSTER "\"namespace\":\"n\",\"binary\":{\"sha256\":\"ab\",\"size\":9},"
+#define OF_PODS                                                                                     \
+	"\"job\":{\"name\":\"s\",\"command\":[\"true\"],\"engine\":\"kubernetes\",\"kubernetes\":{" \
+	"\"image\":\"i\"}},\"base_dir\":\"/\",\"client_env\":{},"
+
+#define STORED_PODS                                                                                 \
+	"\"job\":{\"name\":\"s\",\"command\":[\"true\"],\"engine\":\"kubernetes\",\"kubernetes\":{" \
+	"\"image\":\"i\"},\"output\":{\"s3\":\"s3://b-1/runs\"}},\"base_dir\":\"/\",\"client_env\":{},"
+
+/* server: of the second variant. */
+static void submit_suite_of_pods(struct handed *h, const char *server)
+{
+	CLEANUP(freep)
+	char *body = xasprintf("{\"request_id\":\"request-0123456789\"," SUITE
+			       "\"of\":[0,1],\"submissions\":[{" OF_PODS
+			       "\"facts\":{\"at\":\"client\"," IN_CLUSTER
+			       "\"server\":\"https://k\"}},{" OF_PODS
+			       "\"facts\":{\"at\":\"client\"," IN_CLUSTER "\"server\":\"%s\"}}]}",
+			       server);
+
+	assert_int_equal(rig_http(h->r, "POST", "/api/v1/suites", body), 201);
+}
+
+static void a_suite_of_pods_has_one_master_which_is_told_how_many_runs_it_gets(void **state)
+{
+	struct handed *h = *state;
+
+	h->other.run = "{\"state\":\"running\"}";
+	submit_suite_of_pods(h, "https://k");
+	assert_true(the_suite(h)->core->away);
+	rig_until(h->r, core(h)->phase == RUN_RUNNING);
+	assert_non_null(strstr(h->other.bodies[0], "\"carries\":true,\"runs\":2"));
+	assert_int_equal(rig_stored(h->r, "SELECT count(*) FROM run"), 1);
+}
+
+static void variants_of_two_clusters_have_masters_of_their_own(void **state)
+{
+	struct handed *h = *state;
+
+	submit_suite_of_pods(h, "https://another");
+	assert_false(the_suite(h)->core->away);
+}
+
+/* Rule: what a cluster makes of a run is called after it, and a name has a limit. */
+static void a_suite_whose_names_are_too_long_has_a_master_for_each_run(void **state)
+{
+	static const char name[] = "a-name-of-forty-letters-abcdefghijklmnop";
+	struct handed *h = *state;
+
+	for (int repeats = 499; repeats <= 500; repeats++) {
+		CLEANUP(freep)
+		char *body = xasprintf(
+			"{\"request_id\":\"request-0123456789-%d\",\"suite\":{\"name\":\"%s\",\"suite\":"
+			"{\"job\":\"x.toml\",\"repeats\":%d,\"parallel\":1},\"matrix\":{\"count\":[1,2]}},"
+			"\"base_dir\":\"/\",\"auto\":{\"nodes\":2,\"here\":false},\"of\":[0,0],"
+			"\"submissions\":[{" OF_PODS "\"facts\":{\"at\":\"client\"," IN_CLUSTER
+			"\"server\":\"https://k\"}}]}",
+			repeats, name, repeats);
+
+		assert_int_equal(rig_http(h->r, "POST", "/api/v1/suites", body), 201);
+		assert_int_equal(
+			suites_at(h->r->m.suites, suites_active(h->r->m.suites) - 1)->core->away,
+			repeats == 499);
+	}
+}
+
+static bool was_fetched(const struct handed *h, const char *suite, const char *entry)
+{
+	CLEANUP(freep)
+	char *path = xasprintf("%s/" LAYOUT_RUNS "/%s%s/" LAYOUT_FETCHED "/" RESULTS_INDEX,
+			       h->r->home, suite, entry);
+
+	return file_exists(path);
+}
+
+/* These copies are empty: a record of the run is not in them, and the next step fails. */
+static bool was_taken(const struct handed *h, const char *suite, const char *entry)
+{
+	CLEANUP(freep)
+	char *path = xasprintf("%s/" LAYOUT_RUNS "/%s%s/" LAYOUT_RESULTS, h->r->home, suite, entry);
+
+	return file_exists(path);
+}
+
+/* The suite has ended at the other master, which is asked for its results. */
+struct ended_there {
+	char suite[40], text[512], kept[200];
+};
+
+static void end_there(struct handed *h, struct ended_there *e)
+{
+	h->other.run = "{\"state\":\"running\"}";
+	submit_suite_of_pods(h, "https://k");
+	rig_until(h->r, core(h)->phase == RUN_RUNNING);
+	snprintf(e->suite, sizeof(e->suite), "%s", the_suite(h)->row.id);
+	snprintf(
+		e->text, sizeof(e->text),
+		"{\"state\":\"failed\",\"exit_code\":1,\"variants\":[{\"runs\":[{\"state\":"
+		"\"succeeded\",\"attempt\":1,\"run\":\"%s-1\"},{\"run\":\"s-efgh-7\"}]},{\"runs\":[{"
+		"\"state\":\"failed\",\"attempt\":1,\"run\":\"%s-2\"}]}]}",
+		e->suite, e->suite);
+	h->other.suite = e->text;
+	h->other.run = "{\"state\":\"failed\",\"verdict\":\"failed\",\"ended_ms\":7}";
+}
+
+/* Rule: nothing in the cluster is removed before the results of all runs of the suite are here. */
+static void a_carrier_is_collected_with_all_runs_of_its_suite(void **state)
+{
+	struct handed *h = *state;
+	struct ended_there e;
+
+	end_there(h, &e);
+	snprintf(e.kept, sizeof(e.kept), " %s %s-1 ", e.suite, e.suite);
+	h->other.kept = e.kept;
+	rig_until(h->r, was_fetched(h, e.suite, "-1"));
+	rig_until(h->r, core(h)->remote.waits[0]); /* for those of the other */
+	assert_int_equal(core(h)->phase, RUN_COLLECTING);
+	assert_true(was_fetched(h, e.suite, ""));
+	assert_int_equal(place_of(h, "destroy", "master"), -1);
+	assert_null(strstr(h->other.log, "s-efgh-7"));
+	char all[300];
+
+	snprintf(all, sizeof(all), "%s%s-2 ", e.kept, e.suite);
+	h->other.kept = all;
+	rig_until(h->r, !the_suite(h));
+	assert_true(was_fetched(h, e.suite, "-2"));
+	assert_true(place_of(h, "destroy", "master") >= 0);
+	assert_true(was_taken(h, e.suite, "-1") && was_taken(h, e.suite, "-2"));
+}
+
+/* Rule: results that the other master does not have, and never will, keep nothing in the cluster. */
+static void runs_of_a_suite_without_results_are_not_waited_for(void **state)
+{
+	struct handed *h = *state;
+	struct ended_there e;
+
+	end_there(h, &e);
+	snprintf(e.kept, sizeof(e.kept), " %s %s-2 ", e.suite, e.suite);
+	h->other.kept = e.kept;
+	h->other.run =
+		"{\"state\":\"failed\",\"verdict\":\"failed\",\"ended_ms\":7,\"waiting\":[{\"kind\":"
+		"\"results\",\"state\":\"given up\",\"why\":\"disk full\",\"why_kind\":\"io\"}]}";
+	rig_until(h->r, !rig_run(h->r));
+	assert_true(was_fetched(h, e.suite, "-2"));
+	assert_false(was_fetched(h, e.suite, "-1"));
+	assert_int_equal(rig_stored(h->r, "SELECT count(*) FROM event WHERE kind = 'results' AND "
+					  "text LIKE 'of 1 runs of the suite there are none'"),
+			 1);
+}
+
 static struct live_run *named(struct handed *h, const char *id)
 {
 	return map_get(h->r->m.runs, str_from(id));
@@ -1069,13 +1242,13 @@ static void the_suite_goes_on_there_as_it_stood(void **state)
 
 	be_there(h);
 	assert_int_equal(
-		post_suite_there(h, "s-abcd.2",
+		post_suite_there(h, "s-abcd-r2",
 				 "\"entries\":[{\"at\":0,\"state\":\"succeeded\",\"attempt\":1,"
 				 "\"cost_micro\":7},{\"at\":1,\"state\":\"waiting\",\"attempt\":2,"
 				 "\"cost_micro\":0}],"),
 		201);
-	rig_until(h->r, named(h, "s-abcd.2-2.2"));
-	assert_null(named(h, "s-abcd.2-1"));
+	rig_until(h->r, named(h, "s-abcd-r2-2"));
+	assert_null(named(h, "s-abcd-r2-1"));
 	rig_crash(h->r);
 	assert_true(rig_start(h->r));
 	assert_int_equal(the_suite(h)->core->entries[0].state, ENTRY_SUCCEEDED);
@@ -1111,8 +1284,8 @@ static void entries_that_cannot_be_meant_are_refused(void **state)
 	}
 	core_suite_free(s);
 	be_there(h);
-	assert_int_equal(post_suite_there(h, "s-abcd.2", "\"entries\":[{\"at\":9}],"), 400);
-	assert_null(named(h, "s-abcd.2-1"));
+	assert_int_equal(post_suite_there(h, "s-abcd-r2", "\"entries\":[{\"at\":9}],"), 400);
+	assert_null(named(h, "s-abcd-r2-1"));
 }
 
 static void the_runs_of_a_suite_share_the_machine_which_its_carrier_pays(void **state)
@@ -1132,6 +1305,154 @@ static void the_runs_of_a_suite_share_the_machine_which_its_carrier_pays(void **
 	assert_true(run->plan.resources[run->plan.resource_of[0]].prices.n > 0);
 	assert_int_equal(place_of(h, "create", "master"), -1);
 	assert_int_equal(place_of(h, "create", "group"), -1);
+}
+
+#define ROOT_AND_MASTER                                                                              \
+	"\"adopted\":[{\"name\":\"root\",\"id\":\"r\"},{\"name\":\"account\",\"id\":\"a\"},{"        \
+	"\"name\":\"role\",\"id\":\"o\"},{\"name\":\"binding\",\"id\":\"b\"},{\"name\":\"program\"," \
+	"\"id\":\"p\"},{\"name\":\"master\",\"id\":\"m\"}]"
+
+/* They go to a bucket, with credentials that came with the carrier. */
+static void submit_suite_of_pods_there(struct handed *h)
+{
+	CLEANUP(freep)
+	char *body = xasprintf(
+		"{\"request_id\":\"carrier-0123456789\",\"run\":\"s-abcd\"," STORED_PODS
+		"\"credentials\":{\"store\":%s},\"facts\":{" IN_CLUSTER
+		"\"carries\":true,\"runs\":2," ROOT_AND_MASTER "},"
+		"\"suite\":{\"request_id\":\"request-0123456789\"," SUITE
+		"\"of\":[0,0],\"submissions\":[{" STORED_PODS
+		"\"facts\":{\"at\":\"client\"," IN_CLUSTER "\"server\":\"https://k\"}}]}}",
+		h->s3.credentials);
+
+	be_there(h);
+	h->r->adopted = "root account role binding program master";
+	assert_int_equal(rig_http(h->r, "POST", "/api/v1/runs", body), 201);
+	rig_until(h->r, named(h, "s-abcd-1") && named(h, "s-abcd-2"));
+}
+
+/* Rule: they have the root and the credentials for stores of the run that carries them, and no master. */
+static void the_runs_of_a_suite_of_pods_have_what_their_carrier_has_for_them(void **state)
+{
+	struct handed *h = *state;
+
+	submit_suite_of_pods_there(h);
+	const struct live_run *run = named(h, "s-abcd-2");
+
+	assert_int_equal(machine_end_machine(&run->plan), -1);
+	assert_string_equal(run->plan.resources[0].name, "root");
+	assert_string_equal(run->plan.resources[0].id, "r");
+	assert_non_null(strstr(run->credentials, "\"store\":"));
+	rig_until(h->r, place_of(h, "create", "worker") >= 0);
+	assert_int_equal(place_of(h, "create", "root"), -1);
+	assert_int_equal(place_of(h, "create", "master"), -1);
+}
+
+/* Rule: the machine is that of the carrier, and ends when the whole suite is copied. */
+static void the_master_of_a_suite_of_pods_ends_itself(void **state)
+{
+	struct handed *h = *state;
+
+	submit_suite_of_pods_there(h);
+	assert_int_equal(rig_http(h->r, "POST", "/api/v1/runs/s-abcd/cancel", "{}"), 200);
+	rig_until(h->r, !named(h, "s-abcd"));
+	rig_until(h->r, steps(h) && place_of(h, "destroy", "master") >= 0);
+	assert_int_equal(place_of(h, "destroy", "root"), -1);
+}
+
+/* Rule: a run of the suite whose results are not copied keeps the master, as those of the carrier would. */
+static void results_of_one_run_keep_the_master_of_a_suite(void **state)
+{
+	struct handed *h = *state;
+
+	h->s3.refuse = "PUT /b-1/runs/s-abcd-1/";
+	h->s3.refuse_status = 403;
+	h->s3.refuse_body = "<Error><Code>AccessDenied</Code><Message>no</Message></Error>";
+	h->s3.refusals = 1000;
+	submit_suite_of_pods_there(h);
+	assert_int_equal(rig_http(h->r, "POST", "/api/v1/runs/s-abcd/cancel", "{}"), 200);
+	rig_until(h->r, !named(h, "s-abcd") && !exports_waiting(h->r->m.exports));
+	assert_true(exports_failed(h->r->m.exports));
+	int64_t ends_ms = clock_boot_ms() + MACHINE_END_FIRST_MS + 500; /* if nothing was lost */
+
+	rig_until(h->r, steps(h) && clock_boot_ms() > ends_ms);
+	assert_int_equal(place_of(h, "detach", "master"), -1);
+}
+
+/* The index of results that are kept here; "": there is none now. */
+static void read_index(const struct handed *h, const char *run, struct buf *ret)
+{
+	CLEANUP(freep)
+	char *path = xasprintf("%s/" LAYOUT_RUNS "/%s/" RESULTS_INDEX, h->r->home, run);
+
+	buf_reset(ret);
+	(void)file_read(path, ret, NULL);
+}
+
+/* What the index says of a file of the run is what the file is. */
+static bool is_in_index(const struct handed *h, const char *run, const char *name, struct buf *text)
+{
+	CLEANUP(freep) char *path = xasprintf("%s/" LAYOUT_RUNS "/%s/%s", h->r->home, run, name);
+	struct stat st;
+
+	read_index(h, run, text);
+	if (text->n == 0 || stat(path, &st) < 0)
+		return false;
+	CLEANUP(arena_freep) struct arena *a = arena_new();
+	struct doc *d;
+
+	assert_int_equal(json_parse(buf_str(text), a, &d, NULL), 0);
+	const struct doc *files = doc_array(d, "files");
+
+	for (size_t i = 0; i < files->array.n; i++)
+		if (str_is(doc_str(files->array.v[i], "path", STR("")), name))
+			return doc_int(files->array.v[i], "size", -1) == st.st_size;
+	return false;
+}
+
+/* The index is newer than the report, also when time has passed. */
+static bool is_last(struct handed *h, const char *run)
+{
+	CLEANUP(freep)
+	char *index = xasprintf("%s/" LAYOUT_RUNS "/%s/" RESULTS_INDEX, h->r->home, run);
+	CLEANUP(freep) char *page = xasprintf("%s/" LAYOUT_RUNS "/%s/report.html", h->r->home, run);
+	int64_t until_ms = clock_boot_ms() + 1000;
+	struct stat x, y;
+
+	rig_until(h->r, clock_boot_ms() > until_ms);
+	assert_int_equal(stat(index, &x), 0);
+	assert_int_equal(stat(page, &y), 0);
+	return x.st_mtim.tv_sec > y.st_mtim.tv_sec ||
+	       (x.st_mtim.tv_sec == y.st_mtim.tv_sec && x.st_mtim.tv_nsec > y.st_mtim.tv_nsec);
+}
+
+/* Rule: what changes a file of results that wait to be fetched makes their index again. */
+static void kept_results_are_what_their_index_says(void **state)
+{
+	struct handed *h = *state;
+	CLEANUP(buf_release) struct buf text = {0};
+
+	buf_init(&text, 1 << 20);
+	be_there(h);
+	h->r->adopted = "root account role binding program master";
+	assert_int_equal(
+		rig_http(h->r, "POST", "/api/v1/runs",
+			 "{\"request_id\":\"request-0123456789\",\"run\":\"s-abcd\"," OF_PODS
+			 "\"facts\":{" IN_CLUSTER ROOT_AND_MASTER "}}"),
+		201);
+	assert_int_equal(rig_http(h->r, "POST", "/api/v1/runs/s-abcd/cancel", "{\"hurry\":true}"),
+			 200);
+	rig_until(h->r, is_in_index(h, "s-abcd", "summary.json", &text));
+	rig_until(h->r, !exports_waiting(h->r->m.exports) && !reports_waiting(h->r->m.reports));
+	assert_true(is_last(h, "s-abcd"));
+	assert_int_equal(
+		rig_http(h->r, "POST", "/api/v1/runs/s-abcd/tags", "{\"add\":[\"a-new-tag\"]}"),
+		200);
+	assert_false(is_in_index(h, "s-abcd", "summary.json", &text)); /* not before the new one */
+	rig_until(h->r, is_in_index(h, "s-abcd", "summary.json", &text));
+	rig_until(h->r, !exports_waiting(h->r->m.exports) && !reports_waiting(h->r->m.reports));
+	assert_true(is_in_index(h, "s-abcd", "summary.json", &text));
+	assert_true(is_last(h, "s-abcd"));
 }
 
 static void the_carrier_ends_after_its_suite_and_then_the_machine(void **state)
@@ -1210,7 +1531,7 @@ static void a_run_of_a_suite_may_have_the_beginning_of_the_id_of_another(void **
 	} rows[] = {{"s-abcd-30", 201},
 		    {"s-abcd-3", 201},
 		    {"s-abcd-31", 201},
-		    {"s-abcd-3.2", 201},
+		    {"s-abcd-r2-3", 400},
 		    {"s-abcd-31", 409}};
 	struct handed *h = *state;
 
@@ -1268,9 +1589,18 @@ int main(void)
 		handed_test(a_suite_that_the_other_master_refuses_has_ended_in_the_store_too),
 		handed_test(an_entry_that_cannot_be_meant_is_passed_over),
 		handed_test(variants_that_need_different_things_have_masters_of_their_own),
+		handed_test(a_suite_of_pods_has_one_master_which_is_told_how_many_runs_it_gets),
+		handed_test(variants_of_two_clusters_have_masters_of_their_own),
+		handed_test(a_suite_whose_names_are_too_long_has_a_master_for_each_run),
+		handed_test(a_carrier_is_collected_with_all_runs_of_its_suite),
+		handed_test(runs_of_a_suite_without_results_are_not_waited_for),
 		handed_test(the_suite_goes_on_there_as_it_stood),
 		handed_test(entries_that_cannot_be_meant_are_refused),
 		handed_test(the_runs_of_a_suite_share_the_machine_which_its_carrier_pays),
+		handed_test(the_runs_of_a_suite_of_pods_have_what_their_carrier_has_for_them),
+		handed_test(the_master_of_a_suite_of_pods_ends_itself),
+		handed_test(results_of_one_run_keep_the_master_of_a_suite),
+		handed_test(kept_results_are_what_their_index_says),
 		handed_test(the_carrier_ends_after_its_suite_and_then_the_machine),
 		handed_test(a_suite_is_not_resumed_on_the_machine_of_its_carrier),
 		handed_test(a_carrier_whose_suite_has_ended_is_ended_by_the_next_master),

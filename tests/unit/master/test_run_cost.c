@@ -3,11 +3,14 @@
 
 #include <string.h>
 
+#include "base/alloc.h"
 #include "base/arena.h"
 #include "base/cleanup.h"
+#include "core/suite.h"
 #include "fmt/doc.h"
 #include "master/clock.h"
 #include "master/run_cost.h"
+#include "master/suites.h"
 #include "plan/plan.h"
 
 /* A run that has been running for 100 s, on a machine for 3.60 USD an hour that was there for 1,000 s. */
@@ -86,6 +89,51 @@ static void what_is_not_known_is_not_shared(void **state)
 	assert_null(run_cost_text(lr, a));
 }
 
+/* ---- suites ---- */
+
+/* Two variants, one after the other. */
+static void submit_suite(struct rig *r, const char *name, const char *keys)
+{
+	CLEANUP(freep)
+	char *body = xasprintf(
+		"{\"request_id\":\"request-of-suite-%s\",\"suite\":{\"name\":\"%s\",\"suite\":{\"job\":"
+		"\"x.toml\"%s},\"matrix\":{\"env.X\":[\"1\",\"2\"]}},\"base_dir\":\"/\",\"of\":[0,0],"
+		"\"submissions\":[{\"job\":" RIG_JOB ",\"base_dir\":\"/\",\"client_env\":{}}]}",
+		name, name, keys);
+
+	assert_int_equal(rig_http(r, "POST", "/api/v1/suites", body), 201);
+}
+
+static const struct core_suite *suite_at(struct rig *r, size_t i)
+{
+	return suites_at(r->m.suites, i)->core;
+}
+
+/* Rule: what runs cost while they go on counts for max_cost, in a master that was just started, too. */
+static void a_suite_is_stopped_when_what_runs_gets_too_dear(void **state)
+{
+	static int64_t price[] = {3600000};
+	struct rig *r = *state;
+
+	submit_suite(r, "dear", ",\"max_cost\":0.5");
+	rig_until(r, rig_run(r));
+	struct live_run *lr = rig_run(r);
+
+	agent_run(rig_agent(r, 0));
+	rig_until(r, lr->core->phase == RUN_RUNNING);
+	rig_idle(r);
+	assert_int_equal(suite_at(r, 0)->phase, SUITE_RUNNING);
+	/* 3.60 USD an hour for 1,000 s */
+	lr->plan.prices_as_of = "a list";
+	lr->plan.resources[0].prices = (struct ints){.v = price, .n = 1};
+	lr->core->resources[0].paid_from_ms = master_now(&r->m) - 1000000;
+	r->m.clock_base += 60000; /* later something else happens */
+	submit_suite(r, "other", "");
+	rig_until(r, suite_at(r, 0)->phase == SUITE_STOPPING);
+	assert_true(suite_at(r, 0)->too_dear);
+	assert_int_equal(suite_at(r, 1)->phase, SUITE_RUNNING);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -93,6 +141,8 @@ int main(void)
 						rig_drop),
 		cmocka_unit_test_setup_teardown(what_is_not_known_is_not_shared, rig_make,
 						rig_drop),
+		cmocka_unit_test_setup_teardown(a_suite_is_stopped_when_what_runs_gets_too_dear,
+						rig_make, rig_drop),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

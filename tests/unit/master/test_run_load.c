@@ -10,8 +10,10 @@
 #include "base/cleanup.h"
 #include "base/file.h"
 #include "base/path.h"
+#include "core/suite.h"
 #include "link/layout.h"
 #include "master/round.h"
+#include "master/suites.h"
 
 static void change_rows(struct rig *r, const char *sql)
 {
@@ -289,6 +291,36 @@ static void many_events_are_written_while_the_run_goes_on(void **state)
 	assert_false(file_exists(part));
 }
 
+/* Rule: a run that was made for an entry of a suite, and has ended, is its run. */
+static void a_run_of_a_suite_that_ended_before_the_next_master_looked_is_not_made_again(
+	void **state)
+{
+	struct rig *r = *state;
+
+	assert_int_equal(
+		rig_http(
+			r, "POST", "/api/v1/suites",
+			"{\"request_id\":\"request-0123456789\",\"suite\":{\"name\":\"s\",\"suite\":{\"job\":"
+			"\"x.toml\"},\"matrix\":{\"env.X\":[\"1\",\"2\"]}},\"base_dir\":\"/\",\"of\":[0,0],"
+			"\"submissions\":[{\"job\":" RIG_JOB
+			",\"base_dir\":\"/\",\"client_env\":{}}]}"),
+		201);
+	rig_until(r, rig_run(r));
+	struct rig_agent *a = rig_agent(r, 0);
+
+	agent_run(a);
+	agent_finish(a);
+	rig_until(r, suites_at(r->m.suites, 0)->core->entries[1].state == ENTRY_RUNNING);
+	rig_crash(r);
+	rig_damage(r, "UPDATE suite_entry SET state = 1, run = NULL WHERE place = 0");
+	assert_true(rig_start(r));
+	const struct core_suite *s = suites_at(r->m.suites, 0)->core;
+
+	assert_int_equal(s->entries[0].state, ENTRY_STARTING);
+	rig_until(r, s->entries[0].state == ENTRY_SUCCEEDED);
+	assert_int_equal(rig_stored(r, "SELECT count(*) FROM run"), 2);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -314,6 +346,9 @@ int main(void)
 			rig_drop),
 		cmocka_unit_test_setup_teardown(many_events_are_written_while_the_run_goes_on,
 						rig_make, rig_drop),
+		cmocka_unit_test_setup_teardown(
+			a_run_of_a_suite_that_ended_before_the_next_master_looked_is_not_made_again,
+			rig_make, rig_drop),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
