@@ -134,6 +134,9 @@ bool schema_load(const struct schema *sc, const struct doc *table, void *out, st
 /* The struct as a table: schema_load() of it gives the same members, even if the defaults have
  * changed since.  Positions are not kept.  Strings are copied. */
 struct doc *schema_to_doc(const struct schema *sc, const void *from, struct arena *a);
+/* The same as JSON.  Lists are written item by item: a tree of them takes eight times the room of their
+ * text. */
+void schema_to_json(const struct schema *sc, const void *from, struct buf *out);
 /*
  * The field behind "roles.trainer.spot", or NULL.  Any key of a map is skipped: "roles.trainer" is
  * the field roles.  Lists are named with or without an index: "data.src", "data[0].src".  path ""

@@ -10,6 +10,9 @@
 #include <string.h>
 
 #include "base/arena.h"
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "fmt/jsonw.h"
 
 static struct doc *store_table(const struct schema *sc, const char *from, struct arena *a);
 
@@ -188,16 +191,22 @@ static struct doc *zero_of(const struct field *f, struct arena *a)
 	return NULL;
 }
 
+/* NULL if the member is not stored. */
+static struct doc *store_member(const struct field *f, const char *from, struct arena *a)
+{
+	bool given = f->set_offset && *(const bool *)(from + f->set_offset);
+	struct doc *value = storers[f->type](f, from + f->offset, a);
+
+	return value || !(given || f->fallback || f->required) ? value : zero_of(f, a);
+}
+
 static struct doc *store_table(const struct schema *sc, const char *from, struct arena *a)
 {
 	struct doc *table = doc_new(a, DOC_TABLE);
 
 	for (const struct field *f = sc->fields; f->name; f++) {
-		bool given = f->set_offset && *(const bool *)(from + f->set_offset);
-		struct doc *value = storers[f->type](f, from + f->offset, a);
+		struct doc *value = store_member(f, from, a);
 
-		if (!value && (given || f->fallback || f->required))
-			value = zero_of(f, a);
 		if (value)
 			doc_set(a, table, str_from(f->name), value);
 	}
@@ -207,4 +216,38 @@ static struct doc *store_table(const struct schema *sc, const char *from, struct
 struct doc *schema_to_doc(const struct schema *sc, const void *from, struct arena *a)
 {
 	return store_table(sc, from, a);
+}
+
+static void list_to_json(const struct field *f, const struct table_list *list, struct jsonw *w)
+{
+	jsonw_open(w, '[');
+	for (size_t i = 0; i < list->n; i++) {
+		CLEANUP(arena_freep) struct arena *a = arena_new();
+
+		doc_put_json(store_table(f->sub, (const char *)list->v + i * f->sub->size, a), w);
+	}
+	jsonw_close(w);
+}
+
+void schema_to_json(const struct schema *sc, const void *from, struct buf *out)
+{
+	struct jsonw w;
+
+	jsonw_init(&w, out);
+	jsonw_open(&w, '{');
+	for (const struct field *f = sc->fields; f->name; f++) {
+		CLEANUP(arena_freep) struct arena *a = arena_new();
+		const struct table_list *list = (const void *)((const char *)from + f->offset);
+		bool whole = f->type != FIELD_LIST || list->n == 0;
+		const struct doc *value = whole ? store_member(f, from, a) : NULL;
+
+		if (whole && !value)
+			continue;
+		jsonw_key(&w, f->name);
+		if (whole)
+			doc_put_json(value, &w);
+		else
+			list_to_json(f, list, &w);
+	}
+	jsonw_close(&w);
 }

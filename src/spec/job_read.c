@@ -23,11 +23,18 @@
 #define MAX_TEXT 500		 /* bytes of one problem shown */
 #define MAX_REPORT (1024 * 1024) /* bytes of all problems shown */
 
+/* Tables of the file in which a mistyped name must not become a new entry. */
+static const struct {
+	const char *key, *what;
+} closed_tables[] = {{"roles", "role"}, {"params", "parameter"}};
+#define CLOSED_TABLES (sizeof(closed_tables) / sizeof(closed_tables[0]))
+
 struct reading {
 	const char *name; /* of the file, in messages */
 	const struct job_options *opts;
 	struct arena *a;
 	struct problems ps;
+	bool closed[CLOSED_TABLES]; /* the file has this one */
 };
 
 static struct doc_pos set_pos(size_t i)
@@ -79,12 +86,6 @@ static bool stamp_way(struct doc *d, const struct doc *value, struct doc_pos pos
 	return false;
 }
 
-/* Tables in which a mistyped name must not become a new entry. */
-static const struct {
-	const char *key, *what;
-} closed_tables[] = {{"roles", "role"}, {"params", "parameter"}};
-#define CLOSED_TABLES (sizeof(closed_tables) / sizeof(closed_tables[0]))
-
 static void refuse_new(struct reading *r, struct doc *table, const char *what, struct doc_pos pos)
 {
 	struct str given = table->table.v[--table->table.n].key;
@@ -135,7 +136,7 @@ static void apply_set(struct reading *r, struct doc *root, size_t i)
 	for (size_t k = 0; k < CLOSED_TABLES; k++) {
 		struct doc *t = (struct doc *)doc_table(root, closed_tables[k].key);
 
-		if (t != value && had[k] && closed_entries(root, k) > had[k]) {
+		if (t != value && r->closed[k] && closed_entries(root, k) > had[k]) {
 			refuse_new(r, t, closed_tables[k].what, set_pos(i));
 			return;
 		}
@@ -298,6 +299,8 @@ static int finish(struct reading *r, struct doc *doc, struct job *ret_job, struc
 		return fail(r, ret_text, err);
 	if (doc->type == DOC_ARRAY && is_several(doc))
 		doc = refuse_second(r, doc);
+	for (size_t k = 0; doc->type == DOC_TABLE && k < CLOSED_TABLES; k++)
+		r->closed[k] = closed_entries(doc, k) > 0;
 	for (size_t i = 0; doc->type == DOC_TABLE && i < r->opts->nsets; i++)
 		apply_set(r, doc, i);
 	if (doc->type == DOC_TABLE)

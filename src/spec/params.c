@@ -1,5 +1,6 @@
 #include "spec/params.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "base/arena.h"
@@ -58,6 +59,10 @@ static void check_entry(const struct job *job, const struct doc_entry *e, struct
 		problems_add(ps, a, e->value->pos,
 			     "params.%.*s: expected a string, a number, true or false, not a %s",
 			     STR_ARG(e->key), doc_type_name(e->value->type));
+	else if (e->value->type == DOC_FLOAT && !isfinite(e->value->f))
+		/* The job goes to the master as JSON, which has only finite numbers. */
+		problems_add(ps, a, e->value->pos, "params.%.*s: expected a finite number, not %g",
+			     STR_ARG(e->key), e->value->f);
 	else if (e->value->type == DOC_STRING && e->value->s.n > PARAMS_MAX_TEXT)
 		problems_add(ps, a, e->value->pos,
 			     "params.%.*s is longer than %d bytes: put it in a file",

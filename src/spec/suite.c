@@ -39,8 +39,8 @@ const char *suite_value_text(const struct doc *value, struct arena *a)
 	if (value->type == DOC_STRING)
 		return arena_strndup(a, value->s.p, value->s.n);
 	buf_init(&text, DOC_MAX_BYTES);
-	doc_to_toml(value, &text);
-	struct str t = str_trim(buf_str(&text));
+	doc_value_to_toml(value, &text);
+	struct str t = buf_str(&text);
 	return arena_strndup(a, t.p, t.n);
 }
 
@@ -60,9 +60,28 @@ static struct str last_part(struct str key)
 	return key;
 }
 
-bool suite_key_is_secret(const struct job *job, struct str key)
+static bool env_has_secret(const struct job *job, const struct doc *d, bool is_env)
 {
-	return secret_name(job, last_part(key));
+	bool found = false;
+
+	for (size_t i = 0; d->type == DOC_ARRAY && i < d->array.n; i++)
+		found = found || env_has_secret(job, d->array.v[i], is_env);
+	for (size_t i = 0; d->type == DOC_TABLE && i < d->table.n; i++) {
+		const struct doc_entry *e = &d->table.v[i];
+
+		found = found || (is_env && secret_name(job, e->key)) ||
+			env_has_secret(job, e->value, str_is(e->key, "env"));
+	}
+	return found;
+}
+
+const char *suite_secret_word(const struct job *job, struct str key, const struct doc *value)
+{
+	struct str last = last_part(key);
+
+	if (secret_name(job, last))
+		return "is a secret";
+	return env_has_secret(job, value, str_is(last, "env")) ? "has a secret" : NULL;
 }
 
 /* Is it a key of a job file whose value a variant may have?  What `secrets` of the job names is found later. */
@@ -70,6 +89,7 @@ static void check_key(struct suite_check *c, const struct doc_entry *e, const ch
 {
 	CLEANUP(buf_release) struct buf text = {0};
 	const struct job none = {0};
+	const char *secret;
 	struct err err;
 
 	buf_init(&text, EXPLAIN_BYTES);
@@ -81,10 +101,10 @@ static void check_key(struct suite_check *c, const struct doc_entry *e, const ch
 		problem(c, e->key_pos,
 			"%s: 'name' is that of the runs: the variants have names of their own",
 			where);
-	else if (suite_key_is_secret(&none, e->key))
+	else if ((secret = suite_secret_word(&none, e->key, e->value)))
 		problem(c, e->key_pos,
-			"%s: '%.*s' is a secret, and values of variants are shown: leave it in the job file",
-			where, STR_ARG(e->key));
+			"%s: '%.*s' %s, and values of variants are shown: leave it in the job file",
+			where, STR_ARG(e->key), secret);
 }
 
 static void check_keys(struct suite_check *c, const struct doc *table, const char *where)

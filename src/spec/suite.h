@@ -84,8 +84,9 @@ int64_t suite_product(const struct doc *matrix);
 /* The job of a variant: a copy of the document with the values of the variant. */
 int suite_apply(const struct suite *s, const struct suite_variant *v, const struct doc *job,
 		struct arena *a, struct doc **ret, struct err *err);
-/* Is the key that of a secret of the job, whose value no variant may have because those are shown? */
-bool suite_key_is_secret(const struct job *job, struct str key);
+/* "is a secret" of the job, or "has a secret" in a table of variables: no variant may have such a value, because those
+ * are shown.  NULL: neither. */
+const char *suite_secret_word(const struct job *job, struct str key, const struct doc *value);
 /* A value as text, as people write it: 128, c5.large, [1, 2]. */
 const char *suite_value_text(const struct doc *value, struct arena *a);
 /* Its runs are numbered in the order in which they start. */

@@ -41,6 +41,7 @@ class State:
         self.experiments, self.runs, self.calls, self.tokens = {}, {}, [], []
         self.fail = {}  # path -> number of calls that succeed before one fails with 500
         self.token = None
+        self.page = 25000  # values of a history in one answer, at most
 
     def run(self, body):
         run = self.runs.get(body.get("run_id"))
@@ -122,7 +123,7 @@ class State:
 
     def history(self, query):
         values = [one for one in self.run(query)["metrics"] if one["key"] == query["metric_key"]]
-        most = int(query["max_results"])
+        most = min(int(query["max_results"]), self.page)
         first = json.loads(base64.b64decode(query["page_token"]))["offset"] if "page_token" in query else 0
         answer = {"metrics": values[first:first + most]} if values[first:] else {}
         if len(values) > first + most:

@@ -221,10 +221,21 @@ def test_many_samples_go_in_batches_and_an_export_that_fails_is_completed(regatt
     fake.state.fail["runs/log-batch"] = 2  # the parameters, and a thousand samples
     failed = regatta("export", run, "--to", "mlflow", fake.url, code=8).err
     assert failed == ("regatta: export to mlflow: runs/log-batch: the server answers 500: the database is away\n")
+    fake.state.page = 300  # what is there is counted over all pages
     said = regatta("export", run, "--to", "mlflow", f"{fake.url}/proxy/").err
     assert said.endswith(", 1000 were there already\n")
+    fake.state.page = 25000
     one, = Reader(fake.url).runs("exported")
     assert [step for step, _ in points(Reader(fake.url).history(one, "loss"))] == list(range(2500))
+
+
+def test_samples_without_steps_are_counted_for_each_node(regatta, fake):
+    job = JOB.replace("[params]", 'sample_every = "0s"\n[params]')  # nothing stands between the nodes
+    run = regatta.json("run", regatta.job(job % (2, "echo speed=1.5; echo speed=2.5")))["id"]
+    regatta("export", run, "--to", "mlflow", fake.url)
+    one, = Reader(fake.url).runs("exported")
+    for node in "worker-0", "worker-1":
+        assert points(Reader(fake.url).history(one, f"{node}/speed")) == [(0, 1.5), (1, 2.5)]
 
 
 def test_mlflow_is_told_how_a_run_ended(regatta, url):

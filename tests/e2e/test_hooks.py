@@ -1,7 +1,9 @@
 """on_finish: who is told when a run has ended."""
+import contextlib
 import http.server
 import json
 import socket
+import sqlite3
 import stat
 import threading
 
@@ -64,6 +66,20 @@ command = ["sh", "-c", {json.dumps(command)}]
     wait_for(lambda: not (done.parent / ".on_finish.owed").exists(), what="the hook to be off the list of what is owed")
 
 
+def test_what_was_posted_is_not_posted_again_for_the_command(regatta, receiver):
+    receiver.got.append(None)  # it takes the first call
+    command = "test -e once || { touch once; exit 1; }"
+    job = regatta.job(f'''
+name = "told"
+command = ["true"]
+on_finish = {{ url = "http://127.0.0.1:{receiver.server_port}/", command = ["sh", "-c", {json.dumps(command)}] }}
+''')
+    done = regatta.home / "runs" / regatta.json("run", job)["id"] / "on_finish.json"
+    wait_for(done.exists, what="the end of the hook")
+    told = json.loads(done.read_text())
+    assert told["done"] is True and told["tries"] == 2 and len(receiver.got) == 2
+
+
 def test_a_hook_that_was_not_finished_is_finished_by_the_next_master(regatta, tmp_path):
     """With the secrets that the client passed, which are nowhere else, and gone when it is done."""
     go = tmp_path / "go"
@@ -87,6 +103,31 @@ on_finish = {{ command = ["sh", "-c", {json.dumps(command)}] }}
     assert (regatta.cwd / "token").read_text() == "b1946ac92492d234"
     left = [regatta.cwd / "got.json", *(p for p in regatta.home.rglob("*") if p.is_file())]
     assert [p for p in left if b"b1946ac92492d234" in p.read_bytes()] == []
+
+
+def test_an_old_hook_is_not_run_and_a_secret_that_was_lost_is_not_set(regatta, tmp_path):
+    go = tmp_path / "go"
+    regatta.env["HOOK_TOKEN"] = "b1946ac92492d234"
+    command = f'test -e {go} && printf %s "${{HOOK_TOKEN-none}}" > $REGATTA_RUN'
+    job = regatta.job(f'''
+name = "told"
+command = ["true"]
+pass = ["HOOK_TOKEN"]
+on_finish = {{ command = ["sh", "-c", {json.dumps(command)}] }}
+''')
+    old, new = (regatta.json("run", job)["id"] for _ in range(2))
+    owed = [regatta.home / "runs" / run / ".on_finish.owed" for run in (old, new)]
+    regatta("master", "--stop")
+    assert all(path.exists() for path in owed)
+    owed[1].write_text("{")
+    with contextlib.closing(sqlite3.connect(regatta.home / "regatta.db")) as db:
+        db.execute("UPDATE run SET ended_ms = ended_ms - 7200000 WHERE id = ?", (old,))
+        db.commit()
+    go.touch()
+    regatta("ps")
+    wait_for(lambda: not any(path.exists() for path in owed), what="the end of the hooks")
+    assert (regatta.cwd / new).read_text() == "none"
+    assert not (regatta.cwd / old).exists()
 
 
 def test_nothing_waits_for_a_webhook_that_nobody_answers(regatta):

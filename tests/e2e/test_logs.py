@@ -102,6 +102,8 @@ def shift(regatta, run, log, hours):
     """Makes what was stored until now older."""
     file = regatta.home / "runs" / run / "logs" / f"{log}.times"
     records = [[int(word) for word in line.split()] for line in file.read_text().splitlines()]
+    # What comes within 10 ms has the same time: "new" is to have another one.
+    wait_for(lambda: time.time() * 1000 > records[-1][1] + 10, what="another time")
     file.write_text("".join(f"{at:020} {ms - hours * 3600000:014}\n" for at, ms in records))
 
 

@@ -36,6 +36,8 @@ def test_a_wrong_parameter_is_named(regatta):
     assert regatta("run", "--", "echo", "${params.x}", code=2).err == (
         "command line: ${params.x}: there is no such parameter: write it into [params], or $${params.x} for the text itself\n")
     assert regatta("run", "-f", "--set", "params.x=4", "--", "echo", "${params.x}").out == "worker-0 | 4\n"
+    several = regatta("run", "-f", "--set", "params.x=4", "--set", "params.y=b", "--", "echo", "${params.x}", "${params.y}")
+    assert several.out == "worker-0 | 4 b\n"
 
 
 def test_a_suite_sweeps_parameters(regatta):
@@ -46,3 +48,8 @@ def test_a_suite_sweeps_parameters(regatta):
     assert sorted(r["params"]["lr"] for r in runs) == [0.1, 0.2] and all(r["verdict"] == "succeeded" for r in runs)
     (regatta.cwd / "s.toml").write_text('name = "sw"\n[suite]\njob = "job.toml"\n[matrix]\n"params.rl" = [0.1, 0.2]\n')
     assert "there is no parameter 'rl': did you mean 'lr'?" in regatta("suite", "run", "s.toml", code=2).err
+    # A job without parameters gets those of the matrix.
+    regatta.job('name = "none"\ncommand = ["true"]\n', "none.toml")
+    (regatta.cwd / "s.toml").write_text('name = "sw"\n[suite]\njob = "none.toml"\n[matrix]\n"params.a" = [1]\n"params.b" = [2, 3]\n')
+    regatta("suite", "run", "s.toml")
+    assert sorted(r["params"]["b"] for r in regatta.json("ps", "-a") if r["name"] == "none") == [2, 3]

@@ -118,9 +118,32 @@ def test_values_that_are_set_keep_their_type(regatta, master, monkeypatch):
         run.wait(timeout=60)
     with pytest.raises(client.Invalid, match="params.p is None"):
         master.submit(path, set={"params.p": None})
+    assert master.submit(path, set={"params": {"a-b": 1e-05, "c": True}}).params == {"a-b": 1e-05, "c": True}
+    assert master.submit(path, set={"env": {"A": 'x "y"'}, "command": ("true", "{}")}).wait(timeout=60).verdict == "succeeded"
+    for value in float("nan"), float("-inf"), object():
+        with pytest.raises(client.Invalid, match="params.p"):
+            master.submit(path, set={"params.p": value})
     monkeypatch.chdir(regatta.cwd)
     (regatta.cwd / "-x.toml").write_text('command = ["true"]\n')
     assert master.submit("-x.toml").wait(timeout=60).verdict == "succeeded"
+
+
+def test_a_variable_that_is_not_utf8_stays_here(regatta, master, monkeypatch):
+    monkeypatch.setitem(os.environb, b"LC_ODD", b"\xff\xfe")
+    monkeypatch.setitem(os.environb, b"LC_GOOD", "\u00e9".encode())
+    run = master.submit({"name": "py", "command": ["sh", "-c", "echo ${LC_ODD-none} $LC_GOOD"]})
+    assert run.wait(timeout=60, check=True) and list(run.logs()) == ["none \u00e9"]
+
+
+def test_a_block_may_remove_its_run(regatta, master):
+    with master.submit({"name": "py", "command": ["true"]}) as run:
+        run.wait(timeout=60).cleanup()
+    with pytest.raises(client.NotFound):
+        run.refresh()
+    with pytest.raises(ZeroDivisionError):
+        with master.submit({"name": "py", "command": ["true"]}) as run:
+            run.wait(timeout=60).cleanup()
+            raise ZeroDivisionError
 
 
 def test_what_cannot_be_packed_is_refused(regatta, master):
@@ -149,7 +172,7 @@ def test_a_killed_master_is_started_again_and_nothing_is_missed(regatta, master)
 def test_another_master_is_known_by_its_pin(regatta, tmp_path):
     service = start_service(regatta, "127.0.0.1:0")
     url, pin = f"https://127.0.0.1:{service.port}", (regatta.home / "http").read_text().split()[1]
-    far = client.connect(url, pin=pin, token=service.token)
+    far = client.connect(url, pin=pin + "\n", token=service.token + "\n")  # as they are read from files
     (tmp_path / "src").mkdir()
     run = far.submit({"name": "far", "command": ["true"], "source": "."}, base_dir=str(tmp_path / "src"))
     assert run.wait(timeout=60).verdict == "succeeded"

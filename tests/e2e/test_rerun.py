@@ -1,4 +1,9 @@
 """A run again, from its record."""
+import shutil
+import subprocess
+
+import pytest
+
 JOB = '''
 name = "first"
 source = "src"
@@ -55,3 +60,24 @@ def test_every_secret_that_is_missing_is_named_and_what_is_left_out_is_said(rega
     assert all(n in refused for n in names) and "roles.worker.env.ROLE_TOKEN" in refused and len(refused.splitlines()) == 1
     again = regatta("rerun", "many", "--name", "again", "--set", "params={lr=1}", env=dict.fromkeys(names, "x")).err
     assert '  params.model: "a" -> not set\n' in again and "params.lr" not in again
+
+
+def test_what_is_given_for_one_secret_is_not_for_another(regatta):
+    regatta("run", regatta.job('name = "two"\ncommand = ["sh", "-c", "echo $A_TOKEN $A_TOKEN_KEY"]\n'
+                               'env = { A_TOKEN = "a", A_TOKEN_KEY = "b" }\n'))
+    given = ["--set", "env.A_TOKEN_KEY=k"]
+    assert "has no secrets: env.A_TOKEN; export the variable, " in regatta("rerun", "two", *given, code=2).err
+    again = regatta("rerun", "two", "-f", *given, "--env", "A_TOKEN=given", "--name", "again", env={"A_TOKEN": "of the shell"})
+    assert again.out == "worker-0 | given k\n" and "taken from the environment" not in again.err
+
+
+@pytest.mark.skipif(not shutil.which("git"), reason="git is not installed")
+def test_a_directory_that_was_changed_since_is_a_difference(regatta):
+    job = regatta.job('name = "here"\ncommand = ["true"]\n')
+    for words in (["init", "-q"], ["add", "-A"], ["-c", "user.name=A", "-c", "user.email=a@example.com", "commit", "-q", "-m", "x"]):
+        subprocess.run(["git", "-C", regatta.cwd, *words], check=True)
+    run = regatta.json("run", job)["id"]
+    assert "  nothing differs\n" in regatta("rerun", run).err
+    (regatta.cwd / "job.toml").write_text("changed")
+    said = regatta("rerun", run).err
+    assert "  git revision: " in said and " with changes that are not committed\n" in said and "nothing differs" not in said

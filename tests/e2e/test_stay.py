@@ -29,7 +29,7 @@ def test_waiting_ends_with_the_runs(regatta):
     for args in (["wait", "bad"], ["attach", "bad"], ["status", "bad", "--exit-code"], ["logs", "bad", "--exit-code"]):
         regatta(*args, code=1)
     regatta("wait", good, "bad", "--job-code", code=3)
-    regatta("wait", good, "none", code=3)
+    assert regatta("wait", good, "none", code=3).out == ""  # all are looked for before the first is waited for
     regatta("wait", "bad", good, code=1)  # whatever ended after it
 
 

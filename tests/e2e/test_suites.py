@@ -94,6 +94,21 @@ def test_the_directory_of_a_suite(regatta):
     assert "has succeeded: there is nothing to resume" in regatta("suite", "resume", suite["id"], code=None).err
 
 
+def test_runs_stand_with_their_variant_in_either_order(regatta):
+    regatta.job('command = ["true"]\nparams = { a = 0 }\n')
+    for order in "interleaved", "as written":
+        suite = regatta.json("suite", "run", suite_file(
+            regatta, f"[suite]\njob = 'job.toml'\nrepeats = 2\norder = '{order}'\n[matrix]\n'params.a' = [1, 2, 3]\n"))
+        there = {r["id"]: r["params"]["a"] for r in regatta.json("ps", "--all")}
+        assert [[there[r["run"]] for r in v["runs"]] for v in suite["variants"]] == [[1, 1], [2, 2], [3, 3]]
+        links = regatta.home / "suites" / suite["id"] / "experiments"
+        assert [there[p.resolve().name] for p in sorted(links.glob("*/*"))] == [1, 1, 2, 2, 3, 3]
+        made = sorted((r for r in regatta.json("ps", "--all") if r["id"] in {r["run"] for _, r in entries(suite)}),
+                      key=lambda r: r["created_ms"])
+        if order == "as written":
+            assert [r["params"]["a"] for r in made] == [1, 1, 2, 2, 3, 3]
+
+
 def test_a_suite_that_is_sent_twice_is_one(regatta, service):
     body = {"request_id": "a-suite-sent-twice", "suite": {"name": "once", "suite": {"job": "j.toml"}}, "of": [0],
             "base_dir": str(regatta.cwd),
@@ -123,6 +138,24 @@ def test_values_of_any_text_are_one_column_of_the_table(regatta):
     assert [v["params"]["env.W"] for v in suite["variants"]] == words
     there = {p.name for p in (regatta.home / "suites" / suite["id"] / "experiments").iterdir()}
     assert there == {v["name"] for v in suite["variants"]} and len(there) == len(words)
+
+
+def test_a_value_may_be_a_table(regatta):
+    regatta.job('command = ["sh", "-c", "echo $A $B > $REGATTA_OUTPUT/said"]\nenv = { A = "0", B = "0" }\n')
+    suite = regatta.json("suite", "run", suite_file(regatta, """
+[suite]
+job = "job.toml"
+[matrix]
+env = [{ A = "1" }, { A = "2", B = "x y" }]
+[[experiments]]
+name = "e"
+set = { resources = { cpus = 0.5 }, output = { keep = ["said", "*.json"] } }
+"""))
+    said = {v["name"]: (regatta.home / "suites" / suite["id"] / "experiments" / v["name"] / "1/outputs/worker-0/said").read_text()
+            for v in suite["variants"]}
+    assert list(said.values()) == ["1\n", "2 x y\n", "0 0\n"], said
+    job = regatta.json("suite", "status", suite["id"])["variants"][2]["runs"][0]["run"]
+    assert "cpus = 0.5" in (regatta.home / "runs" / job / "job.toml").read_text()
 
 
 @pytest.mark.parametrize("code, kept", [(0, []), (1, ["request.json"])])
@@ -194,6 +227,12 @@ def test_bad_suite_files_are_refused_with_their_lines(regatta):
              "suite.toml:4:10: variant count=-1: count: expected a whole number from 1 to 10000, "),
             ("[suite]\njob='train.toml'\n[matrix]\n'env.PIN'=['1234','4321']\n",
              "suite.toml:4:12: 'env.PIN' is a secret of train.toml, and values of variants are shown"),
+            ("[suite]\njob='train.toml'\n[matrix]\nenv=[{PIN='1234'},{BATCH='1'}]\n",
+             "suite.toml:4:6: 'env' has a secret of train.toml, and values of variants are shown"),
+            ("[suite]\njob='train.toml'\n[matrix]\nenv=[{BATCH='1'},{MY_TOKEN='hush'}]\n",
+             "suite.toml:4:1: matrix: 'env' has a secret, and values of variants are shown: leave it in the job file"),
+            ("[[experiments]]\nname='a'\njob='train.toml'\nset={roles={worker={env={A_KEY='hush'}}}}\n",
+             "suite.toml:4:6: set: 'roles' has a secret, and values of variants are shown"),
             ("[suite]\njob='nothing.toml'\n", "nothing.toml' does not exist"),
             ("[suite\n", "suite.toml:1:")]:
         for action in "plan", "run":
@@ -242,6 +281,24 @@ def test_plan_takes_the_scatter_within_variants_and_counts_the_tests(regatta):
     assert plan["tests"] == 19 and plan["sees"] is None
     said = regatta("suite", "plan", "many.toml").out
     assert "5 repeats: too few for a test; " in said and " would see 20 %, in 19 tests" in said
+
+
+def test_plan_takes_what_succeeded_with_the_same_parameters(regatta):
+    job = regatta.job('name = "p"\ncommand = ["sh", "-c", "sleep $S; echo x=${params.lr}; exit $CODE"]\nparams = { lr = 1 }\n'
+                      'metrics = { x = "x=([0-9]+)", y = "y=([0-9]+)" }\nenv = { CODE = "0", S = "0" }\n', "p.toml")
+    path = suite_file(regatta, "[suite]\njob = 'p.toml'\nrepeats = 8\n[matrix]\n'params.lr' = [1, 2]\n"
+                               "[report]\nbaseline = { 'params.lr' = 1 }\nmetric = ['x', 'y']\n")
+    regatta("run", job, "--set", 'env.CODE="1"', code=1)
+    plan = regatta.json("suite", "plan", path)
+    assert plan["about_ms"] is None and plan["tests"] == 2  # one variant against the other, in two metrics
+    for lr in 1, 1, 2, 2:
+        regatta("run", job, "--set", f"params.lr={lr}")
+    assert regatta.json("suite", "plan", path)["scatter"] is None  # 1 and 2 are the values of two variants
+    regatta("run", job, "--set", 'env.S="1"')  # so that the mean is no matter of milliseconds
+    alone, four = (next(line for line in regatta("suite", "plan", suite_file(regatta, text)).out.splitlines() if line.startswith("time "))
+                   for text in ((regatta.cwd / "suite.toml").read_text(),
+                                (regatta.cwd / "suite.toml").read_text().replace("repeats", "parallel = 4\nrepeats")))
+    assert "about " in alone and alone != four
 
 
 def test_help_says_what_an_interrupt_does(regatta):

@@ -35,7 +35,8 @@ def connect(url: Optional[str] = None, pin: Optional[str] = None, token: Optiona
     if url is None:
         stored = read_context(where, str(context))
         url, pin, token = stored["url"], stored.get("pin"), stored["token"]
-    return Master(Transport.https(url, pin, token), where, program, context or url)
+    # As they are read from a file, with a line break, they would be no header.
+    return Master(Transport.https(url, pin and pin.strip(), token and token.strip()), where, program, context or url)
 
 
 class Master:
@@ -128,7 +129,7 @@ class Master:
         asked = job.get("pass", ())
         passed = (PASSED_ANYWHERE if self._remote else PASSED_HERE) + tuple([asked] if isinstance(asked, str) else asked)
         body: Dict[str, Any] = {"request_id": uuid.uuid4().hex, "job": job, "base_dir": base_dir, "tags": list(tags),
-                                "client_env": {k: v for k, v in os.environ.items() if _is_passed(k, passed)}}
+                                "client_env": {k: v for k, v in os.environ.items() if _is_passed(k, v, passed)}}
         source = job.get("source")
         if isinstance(source, str) and "://" not in source:
             body["source_sha256"] = self._upload_source(os.path.join(base_dir, source))
@@ -147,14 +148,25 @@ class Master:
 
 
 def _toml(key: str, value: Any) -> str:
-    """A string stays one, whatever it looks like: what JSON writes for these types TOML reads."""
+    """A string stays one, whatever it looks like: what JSON writes for it TOML reads, and so it is with numbers."""
     if value is None:
         raise Invalid(f"'set': {key} is None: a key of a job always has a value", "invalid")
-    return json.dumps(value, ensure_ascii=False)
+    if isinstance(value, Mapping):
+        return "{" + ", ".join(f"{json.dumps(str(k))} = {_toml(f'{key}.{k}', v)}" for k, v in value.items()) + "}"
+    if isinstance(value, (list, tuple)):
+        return "[" + ", ".join(_toml(key, v) for v in value) + "]"
+    if isinstance(value, float):
+        return repr(float(value))
+    try:
+        return json.dumps(value, ensure_ascii=False)
+    except TypeError as e:
+        raise Invalid(f"'set': {key}: {e}", "invalid") from e
 
 
-def _is_passed(name: str, passed: "tuple[str, ...]") -> bool:
-    return not name.startswith("REGATTA_") and any(fnmatch.fnmatchcase(name, p) for p in passed)
+def _is_passed(name: str, value: str, passed: "tuple[str, ...]") -> bool:
+    """A variable that is not UTF-8 cannot be sent: it stays here, as with the command line."""
+    return (not name.startswith("REGATTA_") and any(fnmatch.fnmatchcase(name, p) for p in passed) and
+            not any("\ud800" <= c <= "\udfff" for c in name + value))
 
 
 def _check_packable(source: str, path: str, name: str) -> None:

@@ -7,7 +7,7 @@ import time
 from typing import (Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Type, TYPE_CHECKING)
 from urllib.parse import quote
 
-from ._errors import Conflict, Invalid, RunFailed, Unavailable, RegattaError
+from ._errors import Conflict, Invalid, NotFound, RunFailed, Unavailable, RegattaError
 from ._transport import AGAIN_SECONDS, CHUNK, LOST, Transport
 
 if TYPE_CHECKING:
@@ -75,9 +75,12 @@ class Run:
 
     def __exit__(self, kind: Optional[Type[BaseException]], error: Optional[BaseException],
                  trace: "Optional[TracebackType]") -> None:
-        if not self.refresh().ended:
-            self.cancel()
-            self.wait()
+        try:
+            if not self.refresh().ended:
+                self.cancel()
+                self.wait()
+        except NotFound:  # the block, or somebody else, has removed it: nothing of it is left
+            pass
 
     # ---- what it is ----
 

@@ -103,8 +103,8 @@ static size_t make_sets(const struct suite_input *in, const struct suite_variant
 			continue;
 		buf_reset(&text);
 		buf_printf(&text, "%s=", in->suite.keys[k]);
-		doc_to_toml(v->values[k], &text);
-		struct str t = str_trim(buf_str(&text));
+		doc_value_to_toml(v->values[k], &text);
+		struct str t = buf_str(&text);
 		places[n].text =
 			arena_printf(in->a, "%s:%d:%d: variant %s", in->path,
 				     v->values[k]->pos.line, v->values[k]->pos.col, v->name);
@@ -127,12 +127,15 @@ static int refuse_secrets(const struct suite_input *in, const struct suite_varia
 {
 	for (int k = 0; k < in->suite.nkeys; k++) {
 		const struct doc *value = v->values[k];
+		const char *secret =
+			value ? suite_secret_word(job, str_from(in->suite.keys[k]), value) : NULL;
 
-		if (!value || !suite_key_is_secret(job, str_from(in->suite.keys[k])))
+		if (!secret)
 			continue;
-		cli_say("%s:%d:%d: '%s' is a secret of %s, and values of variants are shown: leave "
+		cli_say("%s:%d:%d: '%s' %s of %s, and values of variants are shown: leave "
 			"it in the job file",
-			in->path, value->pos.line, value->pos.col, in->suite.keys[k], v->job);
+			in->path, value->pos.line, value->pos.col, in->suite.keys[k], secret,
+			v->job);
 		return 2;
 	}
 	return 0;

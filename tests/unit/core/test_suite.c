@@ -205,6 +205,45 @@ static void an_experiment_is_skipped_when_the_one_before_failed(void **state)
 	end(&h);
 }
 
+/* `a` comes after `b`, which comes after `c`: each skip makes the one that stands before it vain. */
+static void experiments_are_skipped_in_whatever_order_they_stand(void **state)
+{
+	int after[2] = {1, 2};
+	struct history h = {0};
+
+	(void)state;
+	h.variants[0] = (struct suite_variant){.after = &after[0], .nafter = 1};
+	h.variants[1] = (struct suite_variant){.after = &after[1], .nafter = 1};
+	begin(&h, 3, 1, 1);
+	accept_suite(&h);
+	run_next(&h, VERDICT_FAILED);
+	next(&h, SUITE_FX_ENDED);
+	assert_int_equal(h.s->count[ENTRY_SKIPPED], 2);
+	assert_string_equal(h.s->entries[0].cause, "'b' has not succeeded");
+	end(&h);
+}
+
+static void only_a_start_that_may_pass_is_tried_again(void **state)
+{
+	static const enum err_kind pass[] = {ERR_CAPACITY,    ERR_QUOTA, ERR_THROTTLED, ERR_TIMEOUT,
+					     ERR_UNAVAILABLE, ERR_IO,	 ERR_PREEMPTED};
+
+	(void)state;
+	for (int kind = ERR_NONE; kind < ERR_KINDS; kind++) {
+		struct history h = {0};
+		bool passes = false;
+
+		for (size_t i = 0; i < sizeof(pass) / sizeof(pass[0]); i++)
+			passes = passes || (int)pass[i] == kind;
+		begin(&h, 1, 1, 1);
+		accept_suite(&h);
+		refused(&h, next(&h, SUITE_FX_START), (enum err_kind)kind);
+		assert_int_equal(h.s->entries[0].state, passes ? ENTRY_WAITING : ENTRY_FAILED);
+		assert_int_equal(h.s->next_ms > 0, passes);
+		end(&h);
+	}
+}
+
 static void a_start_that_may_pass_is_tried_again_later(void **state)
 {
 	struct history h = {0};
@@ -352,6 +391,48 @@ static void a_suite_that_is_too_dear_is_stopped(void **state)
 	assert_int_equal(h.s->phase, SUITE_FAILED);
 	assert_int_equal(suite_exit_code(h.s), 5);
 	assert_string_equal(h.s->cause, "its runs have cost 2.50 USD: max_cost is 2.50");
+	end(&h);
+}
+
+static void a_suite_that_is_too_dear_with_its_last_run_is_not_stopped(void **state)
+{
+	static const char *command = "x";
+	struct history h = {0};
+
+	(void)state;
+	h.plan.runs.max_cost = 1.5;
+	h.plan.runs.on_exit = (struct strs){&command, 1};
+	begin(&h, 2, 1, 1);
+	accept_suite(&h);
+	run_next(&h, VERDICT_SUCCEEDED);
+	run_next(&h, VERDICT_SUCCEEDED);
+	next(&h, SUITE_FX_CLOSE);
+	step(&h, (struct suite_event){.kind = SUITE_COST, .micro = 1});
+	step(&h, (struct suite_event){.kind = SUITE_CLOSED});
+	next(&h, SUITE_FX_ENDED);
+	assert_int_equal(h.s->phase, SUITE_SUCCEEDED);
+	assert_int_equal(suite_exit_code(h.s), 0);
+	assert_string_equal(h.s->cause, "");
+	end(&h);
+}
+
+static void a_suite_that_gets_too_dear_while_it_stops_keeps_its_cause(void **state)
+{
+	struct history h = {0};
+
+	(void)state;
+	h.plan.runs.max_cost = 1.5;
+	begin(&h, 2, 1, 1);
+	accept_suite(&h);
+	started(&h, next(&h, SUITE_FX_START));
+	step(&h, (struct suite_event){.kind = SUITE_CANCEL, .text = "me"});
+	next(&h, SUITE_FX_CANCEL);
+	step(&h, (struct suite_event){.kind = SUITE_COST, .micro = 1500000});
+	nothing_more(&h);
+	ended(&h, 0, VERDICT_CANCELLED);
+	next(&h, SUITE_FX_ENDED);
+	assert_string_equal(h.s->cause, "me");
+	assert_int_equal(suite_exit_code(h.s), 7);
 	end(&h);
 }
 
@@ -710,6 +791,7 @@ static void stop_by_cost(struct history *h)
 	step(h, (struct suite_event){.kind = SUITE_CLOSED, .text = "x: exit code 3"});
 	next(h, SUITE_FX_ENDED);
 	assert_int_equal(h->s->phase, SUITE_CANCELLED);
+	assert_int_equal(suite_exit_code(h->s), 7);
 }
 
 static void a_resumed_suite_begins_anew_but_for_what_it_has_spent(void **state)
@@ -1068,6 +1150,8 @@ int main(void)
 		cmocka_unit_test(a_failed_run_does_not_stop_the_others),
 		cmocka_unit_test(an_experiment_waits_for_all_runs_of_the_one_before),
 		cmocka_unit_test(an_experiment_is_skipped_when_the_one_before_failed),
+		cmocka_unit_test(experiments_are_skipped_in_whatever_order_they_stand),
+		cmocka_unit_test(only_a_start_that_may_pass_is_tried_again),
 		cmocka_unit_test(a_start_that_may_pass_is_tried_again_later),
 		cmocka_unit_test(a_start_that_is_invalid_is_a_failed_run),
 		cmocka_unit_test(a_cancel_ends_the_active_runs_and_starts_no_other),
@@ -1075,6 +1159,8 @@ int main(void)
 		cmocka_unit_test(what_has_failed_starts_again_only_when_asked_for),
 		cmocka_unit_test(an_answer_about_an_earlier_attempt_changes_nothing),
 		cmocka_unit_test(a_suite_that_is_too_dear_is_stopped),
+		cmocka_unit_test(a_suite_that_is_too_dear_with_its_last_run_is_not_stopped),
+		cmocka_unit_test(a_suite_that_gets_too_dear_while_it_stops_keeps_its_cause),
 		cmocka_unit_test(a_run_is_paid_for_once),
 		cmocka_unit_test(on_exit_runs_whatever_happened),
 		cmocka_unit_test(after_a_restart_the_same_starts_are_asked_for),

@@ -127,6 +127,29 @@ static void maps_and_lists_become_arrays(void **state)
 	assert_pos(data[1].pos, 12, 1);
 }
 
+static void json_of_a_struct_is_that_of_its_table(void **state)
+{
+	static const char *const texts[] = {
+		"name = 'n'\n",
+		"name = 'n'\nflag = false\ncount = -5\ntags = ['one', 'two']\nenv = { S = 's' }\n"
+		"[limits]\nnote = 'm'\n[roles.ps]\ncommand = 'x'\n[roles.trainer]\nspot = false\n"
+		"command = 'y'\n[[data]]\nsrc = 'a\"'\n[[data]]\nsrc = 'b'\nshard = true\n",
+	};
+	struct fixture *f = *state;
+
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+		CLEANUP(buf_release) struct buf text;
+
+		buf_init(&text, 1 << 20);
+		load_good(f, texts[i]);
+		schema_to_json(&example_schema, &f->out, &text);
+		assert_string_equal(
+			buf_str(&text).p,
+			doc_json_text(f->a, schema_to_doc(&example_schema, &f->out, f->a)));
+	}
+	assert_true(load(f, texts[1]) && f->out.data.n == 2); /* the last had a list */
+}
+
 static void what_is_absent_has_its_default(void **state)
 {
 	struct fixture *f = *state;
@@ -700,6 +723,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		rule(every_type_of_field_is_loaded),
 		rule(maps_and_lists_become_arrays),
+		rule(json_of_a_struct_is_that_of_its_table),
 		rule(what_is_absent_has_its_default),
 		rule(no_document_at_all_gives_the_defaults),
 		rule(a_value_with_a_problem_is_as_if_absent),

@@ -445,6 +445,14 @@ static void what_doc_to_toml_writes_reads_back_the_same(void **state)
 			fail_msg("another tree:\n%s", buf_str(&text).p);
 		doc_to_toml(back, &again);
 		assert_true(str_eq(buf_str(&text), buf_str(&again)));
+		/* On one line, too. */
+		buf_reset(&again);
+		buf_addz(&again, "d = ");
+		doc_value_to_toml(d, &again);
+		assert_null(memchr(again.p, '\n', again.n));
+		back = parse_ok(toml_parse, a, buf_str(&again));
+		if (!doc_same(d, doc_get(back, "d")))
+			fail_msg("another tree:\n%s", buf_str(&again).p);
 	}
 }
 

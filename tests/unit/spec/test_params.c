@@ -107,6 +107,10 @@ static void names_and_values_are_checked(void **state)
 		"at most 64");
 	one_problem("command = 'x'\nparams = { l = [1] }\n", 2, 16,
 		    "params.l: expected a string, a number, true or false, not a list");
+	one_problem("command = 'x'\nparams = { l = nan }\n", 2, 16,
+		    "params.l: expected a finite number, not nan");
+	one_problem("command = 'x'\nparams = { l = -inf }\n", 2, 16,
+		    "params.l: expected a finite number, not -inf");
 	one_problem(
 		"command = 'x'\nparams = { hub_token = 'x' }\n", 2, 12,
 		"params.hub_token: this is the name of a secret, and parameters are shown: use env");

@@ -225,6 +225,11 @@ static void every_problem_has_its_line(void **state)
 	has_problem("[suite]\njob = 'j.toml'\n[matrix]\nname = ['a']\n", "names of their own", 4);
 	has_problem("[suite]\njob = 'j.toml'\n[matrix]\n'env.MY_TOKEN' = ['a']\n", "is a secret",
 		    4);
+	has_problem("[suite]\njob = 'j.toml'\n[matrix]\nenv = [{A = 'b'}, {MY_TOKEN = 'a'}]\n",
+		    "'env' has a secret", 4);
+	has_problem("[suite]\njob = 'j.toml'\n[[experiments]]\nname = 'a'\n"
+		    "set = {roles = {w = {env = {A_KEY = 'a'}}}}\n",
+		    "'roles' has a secret", 5);
 	has_problem("matrix = 3\n", "must be a table of keys", 1);
 	has_problem("[matrix]\ncount = [1]\n", "needs suite.job", 1);
 	has_problem("name = 'x'\n", "nothing to run", 1);
