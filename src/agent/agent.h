@@ -9,6 +9,7 @@
  *			one line, written by the driver (see agent/config.h); locked by the living agent (a POSIX lock), which
  *			adds the line "clean" when it was released and nothing of this node is alive
  *	hostfile	hostfile of START, if it has one; machinefile likewise
+ *	tail	there if the end of a job that fails is reported with its last words (agent/tail.h)
  *	regatta-rsh, rsh.sock	of a job with a launcher: how it starts commands on other nodes (agent/rsh.h)
  *	regatta-tee	starts a rank of that job and copies its output to the node's log (agent/rank_tee.h)
  *	tmp/		its TMPDIR

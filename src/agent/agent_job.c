@@ -240,7 +240,8 @@ void job_start(struct agent *a, struct str json, struct err *err)
 	scan_resume(&a->scan, zeros);
 }
 
-/* The report of a node with many processes may be too long for a HELLO: it follows as an EXIT. */
+/* The report of a node with many processes, or with a job's last words, may be too long for a HELLO: it follows as an
+ * EXIT. */
 static bool exit_fits_hello(const struct attempt *at)
 {
 	return at->has_exit && at->processes == 1 && !at->exit.tail;
@@ -251,6 +252,9 @@ void job_hello(struct agent *a, struct buf *out)
 	struct attempt *at = &a->at;
 	char text[ADDRESS_TEXT], interface[CONN_INTERFACE];
 	struct address own;
+
+	if (a->relaying && at->has_exit)
+		tail_take(&a->tail, &a->relay, &at->exit);
 	struct message_hello m = {
 		.proto = LINK_PROTO,
 		.run = a->cfg.run,
@@ -318,6 +322,13 @@ static bool is_helper(void *ctx, pid_t pid)
 	       (a->has_host && gpu_is(a->host.gpu, pid));
 }
 
+static void resume_tail(struct agent *a)
+{
+	CLEANUP(freep) char *path = path_join(a->dir, LAYOUT_TAIL);
+
+	tail_begin(&a->tail, file_exists(path));
+}
+
 int job_init(struct agent *a, struct err *err)
 {
 	static const struct attempt_events ev = {changed, is_helper};
@@ -335,6 +346,7 @@ int job_init(struct agent *a, struct err *err)
 	    setup_init(&a->setup, a->loop, &a->cfg, a->boot_id, a->dir, &ev, a, err) < 0)
 		return -1;
 	open_streams(a);
+	resume_tail(a);
 	gpu_claims_resume(&a->gpus, a->dir);
 	return rsh_resume(a, err);
 }

@@ -29,7 +29,8 @@ struct exec_call {
 	bool tty;
 	struct loop_io *io[EXEC_PIPES];
 	struct loop_timer *settle;
-	struct buf input; /* not written yet */
+	size_t owed[EXEC_PIPES]; /* of the output, when the command had ended: not read yet */
+	struct buf input;	 /* not written yet */
 	bool input_ends;
 	uint64_t input_done;  /* bytes written */
 	uint64_t sent, taken; /* of the output */
@@ -91,9 +92,29 @@ static void finish(struct exec_call *e)
 	exec_free(e);
 }
 
+/* Bytes that wait to be read. */
+static size_t waiting(const struct exec_call *e, int i)
+{
+	int n = 0;
+
+	return e->c.fd[i] >= 0 && ioctl(e->c.fd[i], FIONREAD, &n) == 0 ? (size_t)n : 0;
+}
+
+/* What the command itself has written is brought, however late it is taken.  What others write to its pipes is not
+ * waited for; a terminal ends for all of them with the command. */
+static bool owes_output(const struct exec_call *e)
+{
+	return e->tty ? waiting(e, EXEC_OUT) > 0 : e->owed[EXEC_OUT] > 0 || e->owed[EXEC_ERR] > 0;
+}
+
 static void settled(void *ctx)
 {
-	finish(ctx);
+	struct exec_call *e = ctx;
+
+	if (owes_output(e))
+		loop_timer_set(e->settle, SETTLE_MS);
+	else
+		finish(e);
 }
 
 static void finish_if_over(struct exec_call *e)
@@ -143,6 +164,7 @@ static void output_ready(void *ctx, int fd, int events)
 	if (n < 0 && (errno == EINTR || errno == EAGAIN))
 		return;
 	if (n <= 0) { /* a terminal ends with EIO */
+		e->owed[i] = 0;
 		close_pipe(e, i);
 		finish_if_over(e);
 		return;
@@ -150,6 +172,7 @@ static void output_ready(void *ctx, int fd, int events)
 	conn_send(e->a->conn, FRAME_EXEC_OUTPUT, e->channel, i == EXEC_ERR ? STR("e") : STR("o"),
 		  (struct str){bytes, (size_t)n});
 	e->sent += (uint64_t)n;
+	e->owed[i] -= (size_t)n < e->owed[i] ? (size_t)n : e->owed[i];
 	if (e->log)
 		log_tee_write(&e->tee, e->a->at.dirfd, i == EXEC_ERR ? STREAM_ERR : STREAM_OUT,
 			      (struct str){bytes, (size_t)n});
@@ -280,6 +303,8 @@ void exec_reaped(struct agent *a, pid_t pid, int wait_status)
 			continue;
 		e->c.pid = 0;
 		e->wait_status = wait_status;
+		for (int i = EXEC_OUT; i <= EXEC_ERR; i++)
+			e->owed[i] = waiting(e, i);
 		close_pipe(e, EXEC_IN);
 		finish_if_over(e);
 		return;

@@ -252,11 +252,11 @@ static void job_processes(const struct attempt *at, struct proc_list *l)
 		*vec_push(l) = main_process;
 }
 
-/* Only text goes into a message: other bytes may be in the name of a program. */
+/* Only text goes into a message: other bytes may be in the name of a program.  A char may be signed or not. */
 static void make_text(struct buf *b)
 {
 	for (size_t i = 0; i < b->n; i++)
-		if ((b->p[i] < ' ' && b->p[i] != '\n') || b->p[i] == 127)
+		if ((b->p[i] < ' ' || b->p[i] > '~') && b->p[i] != '\n')
 			b->p[i] = '?';
 }
 

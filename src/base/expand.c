@@ -20,21 +20,6 @@ struct pass {
 
 static enum expanded expand_part(const struct pass *p, struct str text);
 
-/* By hand: with ten thousand nodes printf would take most of the time. */
-static void add_int(struct buf *out, int value)
-{
-	char text[12], *p = text + sizeof(text);
-
-	if (value < 0) {
-		buf_printf(out, "%d", value);
-		return;
-	}
-	do
-		*--p = (char)('0' + value % 10);
-	while ((value /= 10) > 0);
-	buf_add(out, p, (size_t)(text + sizeof(text) - p));
-}
-
 static bool read_int(struct str text, int *ret)
 {
 	int value = 0;
@@ -91,7 +76,7 @@ static void put_name(const struct pass *p, const struct expand_role *role, int r
 	}
 	buf_addz(p->out, role->name);
 	buf_addc(p->out, '-');
-	add_int(p->out, rank - role->first);
+	buf_addint(p->out, rank - role->first);
 }
 
 static void put_address(const struct pass *p, const struct expand_role *role, int rank)
@@ -109,42 +94,42 @@ static void put_address(const struct pass *p, const struct expand_role *role, in
 static enum expanded put_rank(const struct pass *p, struct str arg)
 {
 	(void)arg;
-	add_int(p->out, p->rank);
+	buf_addint(p->out, p->rank);
 	return EXPAND_OK;
 }
 
 static enum expanded put_index(const struct pass *p, struct str arg)
 {
 	(void)arg;
-	add_int(p->out, p->rank - p->role->first);
+	buf_addint(p->out, p->rank - p->role->first);
 	return EXPAND_OK;
 }
 
 static enum expanded put_process(const struct pass *p, struct str arg)
 {
 	(void)arg;
-	add_int(p->out, expand_first_process(p->here->members, p->rank) + p->local);
+	buf_addint(p->out, expand_first_process(p->here->members, p->rank) + p->local);
 	return EXPAND_OK;
 }
 
 static enum expanded put_local(const struct pass *p, struct str arg)
 {
 	(void)arg;
-	add_int(p->out, p->local);
+	buf_addint(p->out, p->local);
 	return EXPAND_OK;
 }
 
 static enum expanded put_task(const struct pass *p, struct str arg)
 {
 	(void)arg;
-	add_int(p->out, (p->rank - p->role->first) * processes_of(p->role) + p->local);
+	buf_addint(p->out, (p->rank - p->role->first) * processes_of(p->role) + p->local);
 	return EXPAND_OK;
 }
 
 static enum expanded put_processes(const struct pass *p, struct str arg)
 {
 	(void)arg;
-	add_int(p->out, processes_of(p->role));
+	buf_addint(p->out, processes_of(p->role));
 	return EXPAND_OK;
 }
 
@@ -174,7 +159,7 @@ static enum expanded put_port(const struct pass *p, struct str arg)
 
 	if (!read_int(arg, &port))
 		return bad(p, arg);
-	add_int(p->out, p->role->port ? p->role->port : port);
+	buf_addint(p->out, p->role->port ? p->role->port : port);
 	return EXPAND_OK;
 }
 
@@ -184,7 +169,7 @@ static enum expanded put_process_port(const struct pass *p, struct str arg)
 
 	if (!read_int(arg, &port))
 		return bad(p, arg);
-	add_int(p->out, (p->role->port ? p->role->port : port) + p->local);
+	buf_addint(p->out, (p->role->port ? p->role->port : port) + p->local);
 	return EXPAND_OK;
 }
 
@@ -195,7 +180,7 @@ static enum expanded put_colon_port(const struct pass *p, struct str arg)
 		return bad(p, arg);
 	if (p->role->port) {
 		buf_addc(p->out, ':');
-		add_int(p->out, p->role->port);
+		buf_addint(p->out, p->role->port);
 	}
 	return EXPAND_OK;
 }
@@ -203,7 +188,7 @@ static enum expanded put_colon_port(const struct pass *p, struct str arg)
 static enum expanded put_attempt(const struct pass *p, struct str arg)
 {
 	(void)arg;
-	add_int(p->out, p->here->attempt);
+	buf_addint(p->out, p->here->attempt);
 	return EXPAND_OK;
 }
 

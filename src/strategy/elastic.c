@@ -41,7 +41,8 @@ static const struct backend *backend_of(const struct job *job)
 	return NULL;
 }
 
-/* The store of etcd is in the node's own directory, which goes with the node. */
+/* The store of etcd is in the node's own directory, which goes with the node.  It has no peers, and listens for them
+ * on any free port: only the one for clients is looked at before the start. */
 static const char *etcd_script(int port, struct arena *a)
 {
 	return arena_printf(
@@ -53,9 +54,9 @@ static const char *etcd_script(int port, struct arena *a)
 		"at=http://$REGATTA_ADDRESS\n"
 		"exec etcd --name rdzv --enable-v2 --data-dir \"${REGATTA_METRICS%%/*}/etcd\" \\\n"
 		"\t--listen-client-urls $at:%d --advertise-client-urls $at:%d \\\n"
-		"\t--listen-peer-urls $at:%d --initial-advertise-peer-urls $at:%d \\\n"
-		"\t--initial-cluster rdzv=$at:%d --logger zap --log-level warn\n",
-		port, port, port + 1, port + 1, port + 1);
+		"\t--listen-peer-urls $at:0 --initial-advertise-peer-urls $at:0 \\\n"
+		"\t--initial-cluster rdzv=$at:0 --logger zap --log-level warn\n",
+		port, port);
 }
 
 static const char *c10d_script(int port, struct arena *a)

@@ -78,7 +78,7 @@ int expand_start(struct message_start *m, const struct expand_here *here, const 
 {
 	size_t n = (size_t)m->processes;
 
-	*ret = (struct start_texts){.files = arena_array(a, struct start_file, m->nenv + 2),
+	*ret = (struct start_texts){.files = arena_array(a, struct start_file, m->nenv + 3),
 				    .envs = arena_array(a, struct env_list, n)};
 	if (here && (expand_file(&m->hostfile, here, a, err) < 0 ||
 		     expand_file(&m->machinefile, here, a, err) < 0))
@@ -93,5 +93,7 @@ int expand_start(struct message_start *m, const struct expand_here *here, const 
 	}
 	add_file(ret, LAYOUT_HOSTFILE, m->hostfile);
 	add_file(ret, LAYOUT_MACHINEFILE, m->machinefile);
+	if (m->tail)
+		add_file(ret, LAYOUT_TAIL, "\n"); /* for the next agent */
 	return 0;
 }

@@ -1,10 +1,12 @@
 /* Commands that run on a node beside its job. */
 #include "unit.h"
 
+#include <poll.h>
 #include <signal.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "agent/exec.h"
 #include "base/file.h"
 #include "fake_master.h"
 #include "link/message.h"
@@ -70,11 +72,16 @@ static void a_command_that_cannot_be_run_says_why(void **state)
 	struct fake *f = *state;
 
 	fake_ready(f);
-	fake_start(f, "echo '#!/no/such/interpreter' > f; chmod +x f; echo here; exec sleep 600");
+	fake_start(f, "echo '#!/no/such/interpreter' > f; echo x > g; chmod +x f g; echo here; "
+		      "exec sleep 600");
 	fake_wait_bytes(f, STREAM_OUT, strlen("here\n"));
 	fake_send_on(f, FRAME_EXEC, CHANNEL, "{\"argv\":[\"./f\"]}");
 	assert_int_equal(fake_int(fake_wait(f, FRAME_EXEC_CLOSE), "code"), 127);
 	assert_string_equal(f->exec_err.p, "regatta: ./f: No such file or directory\n");
+	buf_reset(&f->exec_err);
+	fake_send_on(f, FRAME_EXEC, CHANNEL, "{\"argv\":[\"./g\"]}");
+	assert_int_equal(fake_int(fake_wait(f, FRAME_EXEC_CLOSE), "code"), 126);
+	assert_string_equal(f->exec_err.p, "regatta: ./g: Exec format error\n");
 }
 
 static void a_signal_reaches_the_command(void **state)
@@ -187,6 +194,66 @@ static void a_command_waits_for_a_reader_of_its_output(void **state)
 	assert_int_equal(f->exec_out.n, 1000000);
 }
 
+/* Runs a command that writes a full window, and then `more` bytes which nobody takes. */
+static void write_more_than_is_taken(struct fake *f, size_t more, const char *options)
+{
+	const char *script =
+		arena_printf(f->arena, "%shead -c %d /dev/zero; read x; head -c %zu /dev/zero",
+			     *options ? "stty -echo; " : "", MESSAGE_EXEC_WINDOW, more);
+
+	start_job(f);
+	f->hold_exec = true;
+	run(f, script, options);
+	fake_wait_exec(f, MESSAGE_EXEC_WINDOW);
+	give(f, "go\n");
+}
+
+/* The command has ended, and more time is over than its output would stay open for others. */
+static void expect_no_end(struct fake *f)
+{
+	poll(NULL, 0, 2500);
+	fake_send_on(f, FRAME_PING, 0, "{}");
+	fake_wait(f, FRAME_PONG);
+	assert_null(f->last[FRAME_EXEC_CLOSE]);
+}
+
+static void take_output(struct fake *f, size_t taken)
+{
+	fake_send_on(f, FRAME_EXEC_CONTROL, CHANNEL,
+		     arena_printf(f->arena, "{\"taken\":%zu}", taken));
+}
+
+static void expect_all(struct fake *f, size_t n)
+{
+	f->hold_exec = false;
+	take_output(f, f->exec_out.n);
+	assert_int_equal(fake_int(fake_wait(f, FRAME_EXEC_CLOSE), "code"), 0);
+	assert_int_equal(f->exec_out.n, n);
+}
+
+/* Rule: what is still in its pipe when it ends, because nobody takes it, is not dropped. */
+static void output_that_is_taken_late_is_whole(void **state)
+{
+	struct fake *f = *state;
+
+	write_more_than_is_taken(f, 30000, "");
+	expect_no_end(f);
+	expect_all(f, MESSAGE_EXEC_WINDOW + 30000);
+}
+
+/* Of a terminal the kernel says only how much of its output comes with the next read, and keeps at most 12 KiB. */
+static void output_of_a_terminal_that_is_taken_late_is_whole(void **state)
+{
+	struct fake *f = *state;
+
+	write_more_than_is_taken(f, 10000, ",\"term\":\"vt100\"");
+	expect_no_end(f);
+	take_output(f, 1); /* it may read once more */
+	fake_wait_exec(f, MESSAGE_EXEC_WINDOW + 1);
+	expect_no_end(f);
+	expect_all(f, MESSAGE_EXEC_WINDOW + 10000);
+}
+
 static void a_command_ends_with_the_job(void **state)
 {
 	struct fake *f = *state;
@@ -220,6 +287,11 @@ static void a_command_that_nobody_waits_for_is_killed(void **state)
 
 	fake_meet(f); /* hangs up first */
 	fake_gone(two);
+	run(f, "echo $$ > $DIR/three; exec sleep 600", "");
+	pid_t three = fake_pid_in(f, "three");
+
+	fake_kill(f->agent);
+	fake_gone(three);
 }
 
 static void what_cannot_run_is_said(void **state)
@@ -249,6 +321,36 @@ static void a_channel_carries_one_command(void **state)
 			    "exec: channel 7 is in use");
 }
 
+/* Else whoever sends it waits for ever. */
+static void input_that_nobody_reads_counts_as_taken(void **state)
+{
+	struct fake *f = *state;
+
+	start_job(f);
+	run(f, "exec 0<&-; echo on; " FAKE_UNTIL("go") "exit 3", "");
+	fake_wait_exec(f, strlen("on\n"));
+	give(f, "abc");
+	assert_int_equal(fake_int(fake_wait(f, FRAME_EXEC_CONTROL), "taken"), 3);
+	give(f, "defg");
+	assert_int_equal(fake_int(fake_wait(f, FRAME_EXEC_CONTROL), "taken"), 7);
+	fake_touch(fake_below(f, "go"));
+	assert_int_equal(fake_int(fake_wait(f, FRAME_EXEC_CLOSE), "code"), 3);
+}
+
+static void a_node_runs_so_many_commands_and_no_more(void **state)
+{
+	struct fake *f = *state;
+
+	start_job(f);
+	for (int i = 0; i <= EXEC_MAX; i++)
+		fake_send_on(f, FRAME_EXEC, (uint16_t)(CHANNEL + i),
+			     "{\"argv\":[\"sleep\",\"600\"]}");
+	const struct doc *end = fake_wait(f, FRAME_EXEC_CLOSE);
+
+	assert_string_equal(fake_str(end, "kind"), "throttled");
+	assert_string_equal(fake_str(end, "reason"), "the node runs 64 commands already");
+}
+
 /* What stands for docker says the FIFO by which the program in the container is told to end. */
 #define TOOL "#!/bin/sh\ncase $1 in inspect) echo true ;; exec) echo $5 ;; esac\n"
 
@@ -276,6 +378,9 @@ static void commands_in_a_container_have_lines_of_their_own(void **state)
 		lines[i] = str_cut(&rest, '\n');
 	assert_true(str_starts(lines[0], str_from(fake_in_node(f, "exec-"))));
 	assert_false(str_eq(lines[0], lines[1]));
+	fake_send(f, FRAME_PING, "{}"); /* it is removed after the answer */
+	fake_wait(f, FRAME_PONG);
+	assert_false(file_exists(arena_strndup(f->arena, lines[1].p, lines[1].n)));
 	assert_int_equal(unlink(record), 0); /* the job itself is in no container */
 }
 
@@ -295,10 +400,14 @@ int main(int argc, char **argv)
 		WITH_FAKE(a_terminal_has_its_own_name_for_it),
 		WITH_FAKE(a_terminal_has_the_size_it_is_given),
 		WITH_FAKE(a_command_waits_for_a_reader_of_its_output),
+		WITH_FAKE(output_that_is_taken_late_is_whole),
+		WITH_FAKE(output_of_a_terminal_that_is_taken_late_is_whole),
 		WITH_FAKE(a_command_ends_with_the_job),
 		WITH_FAKE(a_command_that_nobody_waits_for_is_killed),
 		WITH_FAKE(what_cannot_run_is_said),
 		WITH_FAKE(a_channel_carries_one_command),
+		WITH_FAKE(input_that_nobody_reads_counts_as_taken),
+		WITH_FAKE(a_node_runs_so_many_commands_and_no_more),
 		WITH_FAKE(commands_in_a_container_have_lines_of_their_own),
 	};
 	int role = fake_role(argc, argv);

@@ -75,6 +75,39 @@ static void a_stopped_job_is_seen_as_such(void **state)
 	fake_release(f);
 }
 
+/* Rule: the first line is that of the process which holds up the others. */
+static void a_stopped_process_comes_first(void **state)
+{
+	struct fake *f = *state;
+	const char *line = "";
+
+	fake_ready(f);
+	fake_start(f, "sh -c 'echo 1 > $DIR/one; kill -STOP $$; :' & " FAKE_UNTIL(
+			      "one") "sleep 600 & echo 1 > $DIR/up; wait");
+	fake_file(f, fake_below(f, "up"));
+	for (int i = 0; i < 100 && line[0] != 'T'; i++) { /* it may not have stopped yet */
+		fake_send(f, FRAME_INSPECT, "{}");
+		line = fake_str(fake_wait(f, FRAME_INSPECTED), "line");
+	}
+	assert_int_equal(strncmp(line, "T stopped", 9), 0);
+	fake_release(f);
+}
+
+/* Rule: the report is plain text, whether a char of the processor is signed or not. */
+static void a_name_that_is_no_text_is_shown(void **state)
+{
+	struct fake *f = *state;
+
+	fake_ready(f);
+	fake_start(f,
+		   "exec sh -c 'echo 1 > $DIR/up; sleep 600; :' \"$(printf 'a\\377\\001\\177b')\"");
+	fake_file(f, fake_below(f, "up"));
+	fake_send(f, FRAME_INSPECT, "{}");
+	fake_wait(f, FRAME_INSPECTED);
+	assert_non_null(strstr(fake_str(f->last[FRAME_INSPECTED], "report"), " a???b"));
+	fake_release(f);
+}
+
 /* The process beside a rank (rank_tee.h) waits in every run: it would be taken for the rank. */
 static void a_process_that_copies_output_is_not_shown(void **state)
 {
@@ -115,6 +148,10 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_line_can_be_compared),
 		cmocka_unit_test(only_sockets_of_the_process_are_shown),
+		cmocka_unit_test_setup_teardown(a_name_that_is_no_text_is_shown, fake_setup,
+						fake_teardown),
+		cmocka_unit_test_setup_teardown(a_stopped_process_comes_first, fake_setup,
+						fake_teardown),
 		cmocka_unit_test_setup_teardown(a_stopped_job_is_seen_as_such, fake_setup,
 						fake_teardown),
 		cmocka_unit_test_setup_teardown(a_process_that_copies_output_is_not_shown,

@@ -115,13 +115,26 @@ static void a_peer_that_is_not_there_is_named(void **state)
 	assert_string_equal(fake_str(done, "reason"), "Connection refused");
 }
 
+/* As a peer does it. */
+static void take_all(int fd)
+{
+	char bytes[4096];
+	size_t got = 0;
+
+	while (got < PREFLIGHT_BYTES) {
+		ssize_t n = read(fd, bytes, sizeof(bytes));
+
+		assert_true(n > 0);
+		got += (size_t)n;
+	}
+	assert_int_equal(write(fd, "k", 1), 1);
+}
+
 static void a_peer_whose_agent_is_late_is_reached(void **state)
 {
 	struct fake *f = *state;
 	int own = (int)fake_int(made_ready(f), "port"), port;
 	CLEANUP(close_fdp) int fd = bound(&port);
-	char bytes[4096];
-	size_t got = 0;
 	CLEANUP(freep)
 	char *m = xasprintf(
 		"{\"round\":1,\"peers\":[{\"rank\":1,\"address\":\"127.0.0.1\",\"port\":%d},"
@@ -136,14 +149,69 @@ static void a_peer_whose_agent_is_late_is_reached(void **state)
 	assert_int_equal(listen(fd, 5), 0);
 	CLEANUP(close_fdp) int in = accept(fd, NULL, NULL);
 
-	while (got < PREFLIGHT_BYTES) {
-		ssize_t n = read(in, bytes, sizeof(bytes));
-
-		assert_true(n > 0);
-		got += (size_t)n;
-	}
-	assert_int_equal(write(in, "k", 1), 1);
+	take_all(in);
 	assert_int_equal(fake_int(fake_wait(f, FRAME_PREFLIGHT_DONE), "failed"), 0);
+}
+
+/* Its agent is started again, say. */
+static void a_peer_that_hangs_up_is_tried_again(void **state)
+{
+	struct fake *f = *state;
+	int own = (int)fake_int(made_ready(f), "port"), port;
+	CLEANUP(close_fdp) int fd = bound(&port);
+	CLEANUP(freep)
+	char *m = xasprintf(
+		"{\"round\":1,\"peers\":[{\"rank\":1,\"address\":\"127.0.0.1\",\"port\":%d},"
+		"{\"rank\":2,\"address\":\"127.0.0.1\",\"port\":%d}],\"limit_ms\":20000}",
+		own, port);
+
+	assert_int_equal(listen(fd, 5), 0);
+	fake_send(f, FRAME_PREFLIGHT, m);
+	close(accept(fd, NULL, NULL));
+	CLEANUP(close_fdp) int in = accept(fd, NULL, NULL);
+
+	take_all(in);
+	assert_int_equal(fake_int(fake_wait(f, FRAME_PREFLIGHT_DONE), "failed"), 0);
+}
+
+static int connected(int port)
+{
+	struct sockaddr_in sa = at(port);
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	assert_int_equal(connect(fd, (struct sockaddr *)&sa, sizeof(sa)), 0);
+	return fd;
+}
+
+static void send_bytes(int fd, size_t n)
+{
+	static const char zeros[PREFLIGHT_BYTES];
+
+	assert_int_equal(send(fd, zeros, n, MSG_NOSIGNAL), n);
+}
+
+/* More than it reads from at a time, and each in two pieces. */
+static void all_guests_are_answered(void **state)
+{
+	enum { GUESTS = 300 };
+	struct fake *f = *state;
+	int port = (int)fake_int(made_ready(f), "port"), fd[GUESTS];
+	const struct timeval limit = {.tv_sec = 20};
+	char c;
+
+	for (int i = 0; i < GUESTS; i++) {
+		fd[i] = connected(port);
+		setsockopt(fd[i], SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
+		send_bytes(fd[i], 1000);
+	}
+	fake_send(f, FRAME_PING, "{}");
+	fake_wait(f, FRAME_PONG);
+	assert_int_equal(recv(fd[0], &c, 1, MSG_DONTWAIT), -1); /* not yet */
+	for (int i = 0; i < GUESTS; i++) {
+		send_bytes(fd[i], PREFLIGHT_BYTES - 1000);
+		assert_int_equal(recv(fd[i], &c, 1, 0), 1);
+		close(fd[i]);
+	}
 }
 
 static void a_peer_that_large_messages_do_not_reach_is_named(void **state)
@@ -200,6 +268,9 @@ int main(int argc, char **argv)
 						fake_teardown),
 		cmocka_unit_test_setup_teardown(a_peer_that_large_messages_do_not_reach_is_named,
 						fake_setup, fake_teardown),
+		cmocka_unit_test_setup_teardown(a_peer_that_hangs_up_is_tried_again, fake_setup,
+						fake_teardown),
+		cmocka_unit_test_setup_teardown(all_guests_are_answered, fake_setup, fake_teardown),
 		cmocka_unit_test_setup_teardown(the_listener_is_gone_when_the_job_starts,
 						fake_setup, fake_teardown),
 		cmocka_unit_test_setup_teardown(nobody_listens_unless_asked, fake_setup,

@@ -6,6 +6,7 @@
 
 #include "agent/rank_tee.h"
 #include "agent/rsh_client.h"
+#include "base/clock.h"
 #include "fake_master.h"
 #include "link/message.h"
 
@@ -44,6 +45,35 @@ static void a_command_runs_elsewhere_as_if_it_ran_here(void **state)
 	output_is(f, "from there\ncode 3\n");
 	assert_true(f->asked_in_ended);
 	assert_string_equal(f->asked_in.p, "some input\n");
+}
+
+/* Many turns are time for more to come, on a busy machine too. */
+static void take_input(struct fake *f, size_t bytes, int turns)
+{
+	for (int64_t until = clock_boot_ms() + FAKE_WAIT_MS;
+	     turns-- > 0 || (f->asked_in.n < bytes && clock_boot_ms() < until);) {
+		fake_send_on(f, FRAME_PING, 0, "{}");
+		fake_wait(f, FRAME_PONG);
+	}
+}
+
+/* Rule: input waits for whoever takes it, and is whole. */
+static void input_waits_for_who_takes_it(void **state)
+{
+	struct fake *f = *state;
+
+	start(f, "head -c 400000 /dev/zero | " RSH " h x; echo code $?; sleep 600");
+	fake_wait(f, FRAME_EXEC_ASK);
+	take_input(f, MESSAGE_EXEC_WINDOW, 0);
+	take_input(f, MESSAGE_EXEC_WINDOW, 200);
+	assert_int_equal(f->asked_in.n, MESSAGE_EXEC_WINDOW);
+	assert_false(f->asked_in_ended);
+	fake_send_on(f, FRAME_EXEC_CONTROL, ASK,
+		     arena_printf(f->arena, "{\"taken\":%zu}", f->asked_in.n));
+	take_input(f, 400000, 0);
+	assert_int_equal(f->asked_in.n, 400000);
+	fake_send_on(f, FRAME_EXEC_CLOSE, ASK, "{\"code\":0}");
+	output_is(f, "code 0\n");
 }
 
 /* Rule: a launcher's daemon is told of the rsh of its own node: that of the launcher's is not there. */
@@ -234,6 +264,40 @@ static void a_job_that_fails_reports_its_last_words_if_asked_to(void **state)
 	assert_string_equal(fake_str(fake_end(f), "tail"), "err?\n\nout\n\n");
 }
 
+/* Rule: whoever reports the end knows that they are wanted. */
+static void a_killed_agent_is_followed_by_one_that_reports_last_words(void **state)
+{
+	struct fake *f = *state;
+
+	fake_ready(f);
+	fake_start_with(f, FAKE_UNTIL("go") "echo out; exit 3", ",\"tail\":true");
+	fake_kill(f->agent);
+	fake_hang_up(f);
+	fake_agent(f);
+	fake_meet(f);
+	fake_touch(fake_below(f, "go"));
+	assert_string_equal(fake_str(fake_end(f), "tail"), "\nout\n\n");
+}
+
+/* The end is in no HELLO then: it follows, with the last words. */
+static void a_job_that_ends_without_a_master_reports_its_last_words(void **state)
+{
+	struct fake *f = *state;
+
+	fake_ready(f);
+	pid_t job = fake_start_with(f, FAKE_UNTIL("go") "echo out; exit 3", ",\"tail\":true");
+
+	fake_kill(f->agent);
+	fake_hang_up(f);
+	fake_touch(fake_below(f, "go"));
+	fake_gone(job);
+	fake_gone(fake_shim(f));
+	fake_agent(f);
+	fake_meet(f);
+	assert_null(doc_table(f->last[FRAME_HELLO], "exit"));
+	assert_string_equal(fake_str(fake_end(f), "tail"), "\nout\n\n");
+}
+
 static void a_job_that_succeeds_has_no_last_words(void **state)
 {
 	struct fake *f = *state;
@@ -249,6 +313,7 @@ int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		WITH_FAKE(a_command_runs_elsewhere_as_if_it_ran_here),
+		WITH_FAKE(input_waits_for_who_takes_it),
 		WITH_FAKE(the_path_of_the_program_is_that_of_the_other_node),
 		WITH_FAKE(output_that_was_written_is_said_to_be_taken),
 		WITH_FAKE(a_signal_that_ended_it_is_in_the_code),
@@ -265,6 +330,8 @@ int main(int argc, char **argv)
 		WITH_FAKE(what_a_start_for_another_node_prints_is_in_the_log_too),
 		WITH_FAKE(much_output_of_a_start_waits_for_the_log),
 		WITH_FAKE(a_job_that_fails_reports_its_last_words_if_asked_to),
+		WITH_FAKE(a_killed_agent_is_followed_by_one_that_reports_last_words),
+		WITH_FAKE(a_job_that_ends_without_a_master_reports_its_last_words),
 		WITH_FAKE(a_job_that_succeeds_has_no_last_words),
 	};
 

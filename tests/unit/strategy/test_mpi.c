@@ -162,6 +162,8 @@ static void what_contradicts_a_launcher_is_refused(void **state)
 	refused("strategy = 'mpi'\ncommand = 'x'\ncount = 2\non_lost = 'replace'\n",
 		"mpirun does not survive the loss of a node: on_lost is \"fail\" or \"restart\" with "
 		"strategy 'mpi'");
+	refused("strategy = 'mpi'\ncommand = 'x'\ncount = 3\nmin = 2\n",
+		"strategy 'mpi' has a fixed number of nodes: leave out min and max");
 }
 
 /* What launchers have said, and the words in the cause. */
@@ -238,6 +240,10 @@ static void half_of_what_a_launcher_says_does_no_harm(void **state)
 	assert_false(cause(STR("loss=0.5\nTraceback (most recent call last):\n"), &e));
 	assert_false(cause(STR(""), &e));
 	assert_false(cause(STR("noticed that process rank x"), &e));
+	/* What stands behind a rule is another report. */
+	assert_false(cause(STR("noticed that process rank 2 with\n---\nRemote daemon: x on node b "
+			       "exited on signal 9"),
+			   &e));
 }
 
 static const struct {
