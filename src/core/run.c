@@ -38,7 +38,11 @@ void run_start(struct step *s)
 	phase_until(s, RUN_PROVISIONING, limits(s)->launch_ms);
 	for (int i = 0; i < s->r->plan->nresources; i++)
 		res_adopt(s, i);
-	run_create_slice(s);
+	/* To plan and store a large run is enough for one turn of the loop. */
+	if (s->r->plan->nresources > s->r->slice)
+		tick_want(s, s->now);
+	else
+		run_create_slice(s);
 	if (s->r->plan->carries) /* all that it needs may be there already */
 		run_maybe_advance(s);
 }

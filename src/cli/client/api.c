@@ -498,13 +498,36 @@ static bool has_contexts(const struct api *api, struct arena *a)
 	return context_list(api->target->home, a, &names, &n, NULL) == 0 && n > 0;
 }
 
+/* The context of a master that was found elsewhere with the run of this name, or the only one of which it is the
+ * beginning; NULL: none. */
+static const char *found_context(const struct api *api, const char *word, struct arena *a)
+{
+	const char *home = api->target->home, **names, *found = NULL;
+	struct context c;
+	size_t n = 0;
+
+	if (context_read(home, word, a, &c, NULL) == 0)
+		return c.run ? word : NULL;
+	if (context_list(home, a, &names, &n, NULL) < 0)
+		return NULL;
+	for (size_t i = 0; i < n; i++) {
+		if (!str_starts(str_from(names[i]), str_from(word)) ||
+		    context_read(home, names[i], a, &c, NULL) < 0 || !c.run)
+			continue;
+		if (found)
+			return NULL;
+		found = names[i];
+	}
+	return found;
+}
+
 /* The context of the master that the run was handed to: by the own master, or by another machine's, if the own
  * one does not know the run.  NULL: the own master is the one to ask; with to_end it is that also for a run that
- * it has handed over. */
-static const char *context_of_run(struct api *api, const char *word, bool to_end, struct arena *a)
+ * it has handed over.  *ret_found: it is another machine's run. */
+static const char *context_of_run(struct api *api, const char *word, bool to_end, struct arena *a,
+				  bool *ret_found)
 {
 	CLEANUP(freep) char *path = api_run_path(word, "");
-	struct context c;
 	struct err why;
 	struct doc *run;
 
@@ -514,10 +537,8 @@ static const char *context_of_run(struct api *api, const char *word, bool to_end
 	api->looking = false;
 	if (rc == 0)
 		return run_is_handed_over(run) && !to_end ? doc_str(run, "id", STR("")).p : NULL;
-	return why.kind == ERR_NOT_FOUND &&
-			       context_read(api->target->home, word, a, &c, &why) == 0 && c.run
-		       ? word
-		       : NULL;
+	*ret_found = why.kind == ERR_NOT_FOUND;
+	return *ret_found ? found_context(api, word, a) : NULL;
 }
 
 /* What is dialled of a master that its provider passes requests on to is the provider: does that know the master? */
@@ -534,8 +555,9 @@ static bool is_gone(struct api *api)
 /* A run that was handed over is asked of the master that has it, while that one answers. */
 static void go_to_run(struct api *api, const char *word, bool to_end, struct arena *a)
 {
+	bool found = false;
 	const char *context = api->by_default && has_contexts(api, a)
-				      ? context_of_run(api, word, to_end, a)
+				      ? context_of_run(api, word, to_end, a, &found)
 				      : NULL;
 	struct err why;
 	struct api other;
@@ -544,7 +566,7 @@ static void go_to_run(struct api *api, const char *word, bool to_end, struct are
 		return;
 	if (api_open_handed(&other, context, &why) < 0) {
 		/* The own master does not know it, and the other one, which may be there, cannot be asked. */
-		if (context == word && why.kind != ERR_UNAVAILABLE)
+		if (found && why.kind != ERR_UNAVAILABLE)
 			cli_say("%s", why.msg);
 		return;
 	}
@@ -560,11 +582,15 @@ static void go_to_run(struct api *api, const char *word, bool to_end, struct are
 int api_open_found(const struct api *api, const char *run, struct api *ret, struct err *err)
 {
 	CLEANUP(arena_freep) struct arena *a = arena_new();
+	const char *context = api->by_default ? found_context(api, run, a) : NULL;
 	struct context c;
 
-	if (!api->by_default || context_read(api->target->home, run, a, &c, err) < 0 || !c.run)
+	if (api->by_default && !context && context_read(api->target->home, run, a, &c, err) < 0 &&
+	    err->kind == ERR_DENIED) /* others can read it */
+		return -1;
+	if (!context)
 		return err_set(err, ERR_NOT_FOUND, "no context has the master of run '%.80s'", run);
-	if (api_open_handed(ret, run, err) < 0)
+	if (api_open_handed(ret, context, err) < 0)
 		return -1;
 	ret->stop = api->stop;
 	return 0;

@@ -152,8 +152,10 @@ int context_read(const char *home, const char *name, struct arena *a, struct con
 		 struct err *err)
 {
 	CLEANUP(buf_release) struct buf text = {0};
+	struct err ignored = {0};
 	struct doc *d;
 
+	err = err ? err : &ignored; /* its kind is looked at */
 	if (context_check_name(name, err) < 0)
 		return -1;
 	CLEANUP(freep) char *path = file_of(home, name);

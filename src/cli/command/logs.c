@@ -257,6 +257,41 @@ static enum follow_logs chosen_logs(const struct cli_call *c)
 	return out == err ? FOLLOW_BOTH : err ? FOLLOW_ERR : FOLLOW_OUT;
 }
 
+/* It is on its way to another master, or to its nodes: neither has begun. */
+static bool is_on_its_way(const struct doc *run)
+{
+	const struct doc *nodes = doc_array(run, "nodes");
+
+	return nodes && nodes->array.n == 0 && !run_ended(run) &&
+	       doc_int(doc_table(run, "phases"), "running", -1) < 0;
+}
+
+/* The run as the master shows it that has its logs; to follow one that is on its way there takes patience. */
+static int find_run(struct api *api, const char *word, bool patient, struct arena *a,
+		    struct doc **ret, struct err *err)
+{
+	CLEANUP(freep) char *path = api_run_path(word, "");
+	bool said = false;
+
+	for (;;) {
+		CLEANUP(freep) char *ignored = NULL;
+
+		if (api_get_doc(api, path, a, ret, err) < 0)
+			return -1;
+		if (!patient || !is_on_its_way(*ret) || cli_reader_gone())
+			break;
+		if (!said)
+			cli_say("run '%s' has no nodes yet: its logs follow when it has", word);
+		said = true;
+		poll(NULL, 0, WAIT_MS);
+		if (api_pick_run(api, word, &ignored, err) < 0)
+			return -1;
+	}
+	if (!doc_array(*ret, "nodes"))
+		return err_set(err, ERR_PROTOCOL, "the master's answer has no nodes");
+	return 0;
+}
+
 /* *ret_id: the full id of the run. */
 static int print_logs(const struct cli_call *c, struct api *api, struct grep *grep, char **ret_id,
 		      struct err *err)
@@ -268,13 +303,8 @@ static int print_logs(const struct cli_call *c, struct api *api, struct grep *gr
 
 	if (api_pick_run(api, call_arg(c, 0), &word, err) < 0)
 		return -1;
-	CLEANUP(freep) char *path = api_run_path(word, "");
-	if (api_get_doc(api, path, a, &run, err) < 0)
-		return -1;
-	const struct doc *nodes = doc_array(run, "nodes");
-	if (!nodes)
-		return err_set(err, ERR_PROTOCOL, "the master's answer has no nodes");
-	if (choose(c, run, a, &names, err) < 0)
+	if (find_run(api, word, call_flag(c, "follow"), a, &run, err) < 0 ||
+	    choose(c, run, a, &names, err) < 0)
 		return -1;
 	struct str id = doc_str(run, "id", str_from(word));
 

@@ -7,6 +7,7 @@
 #include "driver/kube/object.h"
 #include "driver/object_store.h"
 #include "fmt/doc.h"
+#include "link/layout.h"
 
 #define GONE_MS 4000 /* so long a delete waits for the end of what it deletes */
 #define LOOK_MS 200
@@ -32,12 +33,20 @@ static int read_access(struct kube_work *w, struct err *err)
 	return access_in_cluster(&own, w->a, &w->access, err);
 }
 
-/* The uid of the run's root, if the row needs it. */
+/* The run whose root it is that owns what the row's run makes: that which carries it, or itself. */
+static const char *run_of_root(const struct kube_work *w)
+{
+	struct str carrier = layout_carrier_of(str_from(w->row->run));
+
+	return carrier.n ? arena_str(w->a, carrier).p : w->row->run;
+}
+
+/* The uid of the root, if the row needs it. */
 static void own_object(struct kube_work *w)
 {
 	for (size_t i = 0; i < w->row->nneeds; i++)
 		if (strcmp(w->row->needs[i].kind, "kube.root") == 0)
-			kube_object_own(w->object, w->row->run, w->row->needs[i].id, w->a);
+			kube_object_own(w->object, run_of_root(w), w->row->needs[i].id, w->a);
 }
 
 int kube_work_open(struct driver_row *row, struct kube_work *ret, struct err *err)
@@ -52,7 +61,9 @@ int kube_work_open(struct driver_row *row, struct kube_work *ret, struct err *er
 		err_wrap(err, "the spec of %s '%s'", row->kind, row->name);
 		goto bad;
 	}
-	kube_object_fill(w.object, row->run, row->install, w.a);
+	bool is_root = strcmp(row->kind, "kube.root") == 0;
+
+	kube_object_fill(w.object, is_root ? run_of_root(&w) : row->run, row->install, w.a);
 	if (read_access(&w, err) < 0)
 		goto bad;
 	own_object(&w);

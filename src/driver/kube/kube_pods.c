@@ -49,6 +49,43 @@ static const struct doc *condition(const struct doc *pod, const char *type)
 	return NULL;
 }
 
+#define BEFORE_CAUSE 40 /* what others write before the words of a pod */
+
+/* The end of what the cluster says, as much as a message can take: why an image cannot be pulled stands there, after
+ * its name, twice, and what was tried. */
+static struct str last_words(struct str said, size_t most)
+{
+	while (said.n > most) {
+		const char *at = memmem(said.p, said.n, ": ", 2);
+
+		if (!at)
+			break;
+		at += 2;
+		said = (struct str){at, said.n - (size_t)(at - said.p)};
+	}
+	return said;
+}
+
+static void set_stuck(const struct doc *pod, const struct doc *status, size_t which,
+		      struct pod_state *ret)
+{
+	const struct doc *waiting = doc_table(doc_table(status, "state"), "waiting");
+	struct str said = doc_str(waiting, "message", STR(""));
+	char before[160];
+	int n = snprintf(before, sizeof(before), "pod %.60s: %s: %s: ", kube_meta(pod, "name"),
+			 stuck_reasons[which].words, stuck_reasons[which].reason);
+	const char *image = "";
+
+	if (strstr(stuck_reasons[which].reason, "ImagePull") &&
+	    said.n > sizeof(ret->why.msg) - BEFORE_CAUSE - (size_t)n) {
+		image = doc_str(status, "image", STR("")).p;
+		n += snprintf(NULL, 0, "%.70s: ", image);
+		said = last_words(said, sizeof(ret->why.msg) - BEFORE_CAUSE - (size_t)n);
+	}
+	err_set(&ret->why, stuck_reasons[which].kind, "%s%.70s%s%.*s", before, image,
+		*image ? ": " : "", STR_ARG(said));
+}
+
 /* What the cluster says of a container that waits. */
 static bool judge_waiting(const struct doc *pod, const struct doc *status, struct pod_state *ret)
 {
@@ -58,9 +95,7 @@ static bool judge_waiting(const struct doc *pod, const struct doc *status, struc
 	for (size_t i = 0; i < sizeof(stuck_reasons) / sizeof(stuck_reasons[0]); i++)
 		if (str_is(reason, stuck_reasons[i].reason)) {
 			ret->life = POD_STUCK;
-			err_set(&ret->why, stuck_reasons[i].kind, "pod %.60s: %s: %.*s: %.*s",
-				kube_meta(pod, "name"), stuck_reasons[i].words, STR_ARG(reason),
-				STR_ARG(doc_str(waiting, "message", STR(""))));
+			set_stuck(pod, status, i, ret);
 			return true;
 		}
 	return false;

@@ -154,6 +154,25 @@ static void a_machine_of_many_is_named_by_what_is_said_of_it(void **state)
 	run_close(f);
 }
 
+/* Whoever reads why a run that is cleaned up waits must not read what it waited for in the beginning. */
+static void what_machines_have_waited_for_is_forgotten_when_they_go(void **state)
+{
+	struct fixture *f = booting();
+
+	(void)state;
+	f->plan.resources[0].carries_many = true;
+	tick_at(f, f->r->deadline_ms - 1);
+	observed(f, 0, OUTCOME_HELD, "pod p: FailedMount");
+	assert_string_equal(f->r->resources[0].why, "pod p: FailedMount");
+	run_give(f, (struct event){.kind = EV_CANCEL});
+	tick_at(f, f->now + 1);
+	assert_int_equal(f->r->phase, RUN_CLEANING);
+	assert_int_equal(f->r->resources[0].state, RES_DELETING);
+	assert_string_equal(f->r->resources[0].why, "");
+	assert_int_equal(f->r->resources[0].why_kind, ERR_NONE);
+	run_close(f);
+}
+
 static void a_machine_without_a_console_is_not_waited_for(void **state)
 {
 	struct fixture *f = booting();
@@ -297,6 +316,7 @@ int main(void)
 		cmocka_unit_test(a_machine_that_never_speaks_ends_the_run_with_its_console),
 		cmocka_unit_test(machines_that_nobody_may_look_at_end_the_run_with_what_is_denied),
 		cmocka_unit_test(a_machine_of_many_is_named_by_what_is_said_of_it),
+		cmocka_unit_test(what_machines_have_waited_for_is_forgotten_when_they_go),
 		cmocka_unit_test(a_machine_without_a_console_is_not_waited_for),
 		cmocka_unit_test(a_look_that_was_under_way_is_followed_by_one_for_the_console),
 		cmocka_unit_test(a_console_that_does_not_come_is_given_up),

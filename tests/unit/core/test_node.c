@@ -279,6 +279,7 @@ static void a_group_that_boots_is_looked_at_as_one_and_less_and_less_often(void 
 
 	(void)state;
 	run_give(f, (struct event){.kind = EV_ACCEPTED, .seed = 7});
+	run_give(f, (struct event){.kind = EV_TICK});
 	for (int i = 0; i < 300; i++) {
 		f->now += 3; /* the answers come one by one */
 		resource_answer(f, i, OUTCOME_DONE, ERR_NONE);

@@ -135,6 +135,20 @@ static void only_listed_codes_are_tried_again(void **state)
 }
 
 /* The agent comes back with the attempt before: the new one has not been started. */
+static void a_job_that_did_not_end_by_itself_is_not_tried_again(void **state)
+{
+	struct fixture *f = run_open("command = 'w'\nretries = 1\n");
+
+	(void)state;
+	run_all(f);
+	run_give(f, (struct event){.kind = EV_NODE_EXITED,
+				   .index = 0,
+				   .attempt = 1,
+				   .exit = {.code = -1, .signal = 9, .kind = ERR_UNAVAILABLE}});
+	assert_int_equal(f->r->verdict, VERDICT_FAILED);
+	run_close(f);
+}
+
 static void a_start_that_was_lost_is_sent_again(void **state)
 {
 	struct fixture *f = run_open(twice);
@@ -271,6 +285,30 @@ static void a_lost_node_makes_the_whole_gang_start_again(void **state)
 	}
 	assert_int_equal(start_of(f, 0)->attempt, 2);
 	assert_int_equal(start_of(f, 1)->attempt, 2);
+	run_close(f);
+}
+
+/* Its agent left when its output was stored; the next attempt on that machine needs it. */
+static void a_node_of_a_gang_that_starts_again_is_looked_for_if_its_agent_has_left(void **state)
+{
+	struct fixture *f = open_with(pserver, LOST_RESTART);
+
+	(void)state;
+	run_make_ready(f);
+	for (int i = 2; i < 4; i++) {
+		node_say(f, i, EV_NODE_STARTED);
+		node_say(f, i, EV_NODE_SERVING);
+	}
+	for (int i = 0; i < 2; i++)
+		node_say(f, i, EV_NODE_STARTED);
+	exit_of(f, 1, 1, 0, 0);
+	say_of(f, 1, 1, EV_NODE_DRAINED);
+	say_of(f, 1, 0, EV_NODE_DROPPED);
+	assert_true(!f->r->nodes[1].lost_at_ms && !f->r->nodes[1].observe_at_ms);
+	lose(f, 0);
+	assert_int_equal(f->r->nodes[1].state, NODE_READY);
+	assert_false(effects_have(f, FX_PREPARE, 1));
+	assert_true(f->r->nodes[1].lost_at_ms > f->now && f->r->nodes[1].observe_at_ms > f->now);
 	run_close(f);
 }
 
@@ -518,12 +556,15 @@ int main(void)
 		cmocka_unit_test(a_node_that_fails_starts_again_when_its_output_is_stored),
 		cmocka_unit_test(the_last_retry_that_fails_ends_the_run),
 		cmocka_unit_test(only_listed_codes_are_tried_again),
+		cmocka_unit_test(a_job_that_did_not_end_by_itself_is_not_tried_again),
 		cmocka_unit_test(a_start_that_was_lost_is_sent_again),
 		cmocka_unit_test(a_lost_node_is_replaced_while_the_others_go_on),
 		cmocka_unit_test(a_silent_node_is_given_up_when_its_job_has_surely_ended),
 		cmocka_unit_test(a_lost_node_is_done_without_if_enough_are_left),
 		cmocka_unit_test(the_loss_of_the_last_that_was_waited_for_is_a_success),
 		cmocka_unit_test(a_lost_node_makes_the_whole_gang_start_again),
+		cmocka_unit_test(
+			a_node_of_a_gang_that_starts_again_is_looked_for_if_its_agent_has_left),
 		cmocka_unit_test(a_job_that_its_agent_stopped_as_lost_is_lost),
 		cmocka_unit_test(a_replacement_that_does_not_come_ends_the_run),
 		cmocka_unit_test(nodes_beyond_the_count_sleep_until_they_are_asked_for),

@@ -201,6 +201,10 @@ static void it_is_only_where_it_is_wanted(void **state)
 	run_make_ready(f); /* it is alone */
 	assert_int_equal(f->r->phase, RUN_RUNNING);
 	run_close(f);
+	f = gathered("command = ['true']\npreflight = true\n", NULL);
+	assert_int_equal(effects_count(f, FX_PREFLIGHT), 0);
+	assert_int_equal(f->r->phase, RUN_RUNNING);
+	run_close(f);
 	f = gathered(JOB, none); /* agents of an earlier version */
 	assert_int_equal(f->r->phase, RUN_RUNNING);
 	run_close(f);
@@ -256,6 +260,38 @@ static void a_node_that_is_ready_anew_is_asked_again(void **state)
 	reaches_all(f, 0);
 	reaches_all(f, 1);
 	assert_int_equal(f->r->phase, RUN_RUNNING);
+	run_close(f);
+}
+
+/* Rule: an agent that is started again listens on another port, which its READY says. */
+static void nobody_is_asked_before_all_are_ready_anew(void **state)
+{
+	struct fixture *f = gathered(JOB, NULL);
+
+	(void)state;
+	node_say(f, 1, EV_NODE_HELLO);
+	node_say(f, 2, EV_NODE_HELLO);
+	ready(f, 2, usual);
+	assert_int_equal(effects_count(f, FX_PREFLIGHT), 0);
+	ready(f, 1, usual);
+	assert_int_equal(effects_count(f, FX_PREFLIGHT), 3);
+	run_close(f);
+}
+
+/* Rule: a node that is not wanted any more is neither asked nor awaited. */
+static void a_node_that_is_not_wanted_meanwhile_takes_no_part(void **state)
+{
+	struct fixture *f =
+		gathered("command = ['true']\ncount = 3\nmin = 2\npreflight = true\n", NULL);
+
+	(void)state;
+	reaches_all(f, 0);
+	run_give(f, (struct event){.kind = EV_RESIZE, .index = 0, .want = 2});
+	pass(f, 1);
+	for (int i = 0; i < 2; i++)
+		reaches_all(f, i);
+	assert_int_equal(f->r->phase, RUN_RUNNING);
+	assert_string_equal(f->r->preflight.text, "2 nodes reach each other, MTU 1500");
 	run_close(f);
 }
 
@@ -372,6 +408,8 @@ int main(void)
 		cmocka_unit_test(it_is_only_where_it_is_wanted),
 		cmocka_unit_test(a_node_that_comes_back_begins_it_anew),
 		cmocka_unit_test(a_node_that_is_ready_anew_is_asked_again),
+		cmocka_unit_test(nobody_is_asked_before_all_are_ready_anew),
+		cmocka_unit_test(a_node_that_is_not_wanted_meanwhile_takes_no_part),
 		cmocka_unit_test(a_node_that_is_lost_meanwhile_ends_the_run),
 		cmocka_unit_test(a_node_that_does_not_answer_is_named),
 		cmocka_unit_test(after_a_restart_of_the_master_it_begins_anew),

@@ -200,6 +200,28 @@ static void the_next_master_waits_for_the_whole_time(void **state)
 	run_close(f);
 }
 
+/* Rule: what a node said of the silence before is no answer. */
+static void each_silence_has_its_own_answers(void **state)
+{
+	struct fixture *f = running(JOB);
+
+	(void)state;
+	pass(f, STALL);
+	for (int i = 0; i < 3; i++)
+		answer(f, i, "S sleeps");
+	run_give(f, (struct event){.kind = EV_PROGRESS});
+	pass(f, STALL);
+	answer(f, 0, "S sleeps");
+	answer(f, 2, "S sleeps");
+	pass(f, 15000);
+	assert_true(effects_have(f, FX_STALLED, 1));
+	assert_string_equal(
+		f->r->stall.text,
+		"no output for 1 min (stall); worker-1 differs: it does not answer; see "
+		"stall/ for the others");
+	run_close(f);
+}
+
 static void without_stall_nobody_looks(void **state)
 {
 	struct fixture *f = running(three_workers);
@@ -250,6 +272,7 @@ int main(void)
 		cmocka_unit_test(a_rank_that_has_ended_is_named),
 		cmocka_unit_test(a_restart_takes_a_retry_of_each_node),
 		cmocka_unit_test(the_next_master_waits_for_the_whole_time),
+		cmocka_unit_test(each_silence_has_its_own_answers),
 		cmocka_unit_test(without_stall_nobody_looks),
 		cmocka_unit_test(who_differs),
 	};

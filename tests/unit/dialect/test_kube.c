@@ -107,6 +107,22 @@ static void a_job_is_a_job_of_as_many_nodes(void **state)
 		"{\"ttlSecondsAfterFinished\":60}}}}");
 }
 
+static void all_pods_that_must_end_well_start_together(void **state)
+{
+	(void)state;
+	const struct doc *d = native("apiVersion: batch/v1\nkind: Job\nspec:\n  parallelism: 2\n"
+				     "  completions: 3\n  template:\n" POD);
+
+	assert_int_equal(doc_int(d, "count", 0), 3);
+	assert_int_equal(ps.nwarnings, 1);
+	assert_string_equal(ps.warnings[0].text,
+			    "all 3 pods start together: parallelism is not looked at");
+	assert_int_equal(ps.warnings[0].pos.line, 5);
+	d = native("apiVersion: batch/v1\nkind: Job\nspec:\n  parallelism: 2\n  template:\n" POD);
+	assert_int_equal(doc_int(d, "count", 0), 2);
+	assert_int_equal(ps.nwarnings, 0);
+}
+
 static void plain_variables_are_env_and_the_others_stay_in_the_pod(void **state)
 {
 	(void)state;
@@ -470,6 +486,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		T(a_job_is_a_job_of_as_many_nodes),
+		T(all_pods_that_must_end_well_start_together),
 		T(plain_variables_are_env_and_the_others_stay_in_the_pod),
 		T(what_is_asked_for_and_the_limit_of_memory_are_the_roles),
 		T(amounts_that_cannot_be_read_stay_where_they_are),

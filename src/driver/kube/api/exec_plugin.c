@@ -75,6 +75,18 @@ static const char **arguments(const struct doc *exec, const char *command, struc
 	return argv;
 }
 
+/* How to install it, in one line. */
+static const char *hint_of(const struct doc *exec, struct arena *a)
+{
+	struct str hint = str_trim(doc_str(exec, "installHint", STR("")));
+	char *line = arena_strndup(a, hint.p, hint.n);
+
+	for (char *p = line; *p; p++)
+		if (*p == '\n')
+			*p = ' ';
+	return line;
+}
+
 static int run(const struct kubeconfig_input *in, const struct doc *exec, const char *dir,
 	       struct arena *a, struct buf *out, const char **ret_file, struct err *err)
 {
@@ -87,10 +99,9 @@ static int run(const struct kubeconfig_input *in, const struct doc *exec, const 
 		return err_set(err, ERR_INVALID, "exec: it has no command");
 	if (child_find_command(command, path ? path : "/usr/local/bin:/usr/bin:/bin", dir, &file,
 			       err) < 0) {
-		struct str hint = doc_str(exec, "installHint", STR(""));
+		const char *hint = hint_of(exec, a);
 
-		return err_set(err, ERR_INVALID, "exec: %s%s%.*s", err->msg, hint.n ? ": " : "",
-			       STR_ARG(hint));
+		return err_set(err, ERR_INVALID, "exec: %s%s%s", err->msg, *hint ? ": " : "", hint);
 	}
 	const struct child_spec spec = {.file = file,
 					.argv = arguments(exec, command, a),

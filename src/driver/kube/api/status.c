@@ -33,19 +33,38 @@ static enum err_kind kind_of(int status, struct str message)
 	}
 }
 
-/* Of 'jobs.batch "x" is forbidden: User "u" cannot get resource "jobs" ...' the end: `what` has the rest. */
-static struct str who_may_not(struct str message)
+/* What stands after the words; .p is NULL without them. */
+static struct str after(struct str text, const char *words)
 {
-	static const char before[] = " is forbidden: ";
-	const char *at =
-		message.n ? memmem(message.p, message.n, before, sizeof(before) - 1) : NULL;
-	struct str rest = message;
+	const char *at = text.n ? memmem(text.p, text.n, words, strlen(words)) : NULL;
 
 	if (!at)
-		return message;
-	rest.p = at + sizeof(before) - 1;
-	rest.n = message.n - (size_t)(rest.p - message.p);
-	return str_starts(rest, STR("User \"")) ? rest : message;
+		return (struct str){0};
+	at += strlen(words);
+	return (struct str){at, text.n - (size_t)(at - text.p)};
+}
+
+/* Of 'jobs.batch "x" is forbidden: User "u" cannot get resource "jobs" ...' the end: `what` has the rest.  Of a Role
+ * with more rights than its maker has what these are: before them stand all groups of the user. */
+static struct str who_may_not(struct str message, const char **ret_before)
+{
+	struct str rest = after(message, " is forbidden: ");
+	struct str rights = after(rest, "permissions not currently held:\n");
+
+	*ret_before = rights.p ? "it would give rights that you do not have: " : "";
+	if (rights.p)
+		return rights;
+	return rest.p && str_starts(rest, STR("User \"")) ? rest : message;
+}
+
+static struct str one_line(struct str text, struct arena *a)
+{
+	char *line = arena_strndup(a, text.p, text.n);
+
+	for (size_t i = 0; i < text.n; i++)
+		if (line[i] == '\n')
+			line[i] = ' ';
+	return (struct str){line, text.n};
 }
 
 int status_error(int status, struct str body, const char *what, struct err *err)
@@ -66,9 +85,12 @@ int status_error(int status, struct str body, const char *what, struct err *err)
 			what);
 	if (message.n == 0)
 		return err_set(err, kind, "%s: the cluster answers %d", what, status);
+	const char *before = "";
+
 	if (status == 403)
-		message = who_may_not(message);
-	return err_set(err, kind, "%s: %.*s", what, STR_ARG(message));
+		message = who_may_not(message, &before);
+	message = one_line(message, a);
+	return err_set(err, kind, "%s: %s%.*s", what, before, STR_ARG(message));
 }
 
 /* For a path that it does not know, such as one of a CRD that was removed, the API server has only this. */

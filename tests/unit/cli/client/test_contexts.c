@@ -436,6 +436,9 @@ static void masters_on_machines_of_a_provider_become_contexts(void **state)
 	assert_has_not(&r.out, TOKEN);
 	ran_release(&r);
 	setenv("TEST_MASTER", "", 1);
+	/* One that cannot be read is left alone. */
+	home_put(state, "mine/contexts/open.json", "{}");
+	assert_int_equal(chmod(unit_path(state, "mine/contexts/open.json"), 0644), 0);
 	EXPECT(state, 0, "no master runs on a machine there", "context", "aws");
 	assert_int_equal(stat(unit_path(state, "mine/contexts/job-abcd.json"), &st), 0);
 	EXPECT(state, 0, "no master runs on a machine there", "context", "aws", "--region",
@@ -493,6 +496,20 @@ static void a_run_that_another_machine_started_is_ended_from_here(void **state)
 			 1);
 	EXPECT(state, 3, "", "kill", "afar-abcd", "--master", "local");
 	EXPECT(state, 3, "", "kill", "afar-efgh");
+	/* By the beginning of its name, if no other run has the same. */
+	EXPECT(state, 0, "", "kill", "afar");
+	assert_int_equal(home_count(state, "requests.log", "/afar/cancel"), 1);
+	put_found_context(state, "afar-efgh", pin);
+	EXPECT(state, 3, "no run of that name", "kill", "afar");
+	EXPECT(state, 0, "", "kill", "afar-e");
+}
+
+static void the_beginning_of_a_name_shows_a_run_that_another_machine_started(void **state)
+{
+	home_put(state, "imported", "yes");
+	put_found_context(state, "afar-abcd", pin);
+	EXPECT(state, 0, "", "events", "afar-a");
+	assert_int_equal(home_count(state, "requests.log", "/afar-a/events"), 1);
 }
 
 static void why_the_master_of_a_found_run_cannot_be_asked_is_said(void **state)
@@ -500,6 +517,8 @@ static void why_the_master_of_a_found_run_cannot_be_asked_is_said(void **state)
 	put_found_context(state, "gone", OTHER_PIN);
 	EXPECT(state, 4, "another server answers there", "kill", "gone");
 	EXPECT(state, 3, "another server answers there", "status", "gone");
+	assert_int_equal(chmod(unit_path(state, "mine/contexts/gone.json"), 0644), 0);
+	EXPECT(state, 4, "is open to others", "kill", "gone");
 }
 
 static void the_old_client_finds_its_master_by_address_and_port(void **state)
@@ -569,6 +588,7 @@ int main(int argc, char **argv)
 		T(masters_on_machines_of_a_provider_become_contexts),
 		T(a_namespace_is_where_masters_in_a_cluster_are_looked_for),
 		T(a_run_that_another_machine_started_is_ended_from_here),
+		T(the_beginning_of_a_name_shows_a_run_that_another_machine_started),
 		T(why_the_master_of_a_found_run_cannot_be_asked_is_said),
 		T(the_old_client_finds_its_master_by_address_and_port),
 		T(a_state_that_the_other_master_has_left_is_not_said_again),

@@ -306,6 +306,23 @@ static void logs_that_are_not_here_yet_are_said_with_what_to_do(void **state)
 	}
 }
 
+static void who_follows_a_run_that_is_handed_over_waits_for_its_nodes(void **state)
+{
+	home_put(state, "run.json",
+		 "{\"id\":\"job-abcd\",\"state\":\"provisioning\",\"phases\":{\"accepted\":1,"
+		 "\"running\":null},\"nodes\":[]}");
+	home_put(state, "job-0.out", "some text\n");
+	struct driven d = DRIVE_BEGIN(state, "logs", "job", "-f");
+
+	drive_await(d, "run 'job' has no nodes yet: its logs follow when it has");
+	home_put(state, "run.json", ONE);
+	struct ran r = drive_end(d);
+
+	assert_int_equal(r.code, 0);
+	assert_string_equal(r.out.p, "some text\n");
+	ran_release(&r);
+}
+
 static void a_full_disk_is_an_error_and_a_closed_pipe_is_not(void **state)
 {
 	home_put(state, "run.json", ONE);
@@ -421,6 +438,7 @@ int main(int argc, char **argv)
 		T(only_lines_that_match_and_nodes_that_are_named_are_printed),
 		T(what_is_not_there_is_not_found),
 		T(logs_that_are_not_here_yet_are_said_with_what_to_do),
+		T(who_follows_a_run_that_is_handed_over_waits_for_its_nodes),
 		T(a_full_disk_is_an_error_and_a_closed_pipe_is_not),
 		T(many_nodes_are_followed_with_few_descriptors),
 		T(no_line_is_lost_however_many_come_together),

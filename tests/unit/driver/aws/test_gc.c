@@ -53,7 +53,8 @@ static void what_runs_of_a_carried_suite_have_goes_with_their_carrier(void **sta
 	one.run = "s-abcd";
 	assert_int_equal(judge(&one, "i1", "s-abcd", 0), LEFTOVER_FOUND);
 	assert_int_equal(judge(&one, "i1", "s-abcd-17", 0), LEFTOVER_FOUND);
-	assert_int_equal(judge(&one, "i1", "s-abcd-1.2", 0), LEFTOVER_FOUND);
+	assert_int_equal(judge(&one, "i1", "s-abcd-r2", 0), LEFTOVER_LIVE);
+	assert_int_equal(judge(&one, "i1", "s-abcd-r2-1", 0), LEFTOVER_LIVE);
 	assert_int_equal(judge(&one, "i1", "s-abcd-efgh", 0), LEFTOVER_LIVE);
 	assert_int_equal(judge(&one, "i1", "s-abcde-1", 0), LEFTOVER_LIVE);
 	assert_int_equal(judge(&one, "i1", "s-abcd17", 0), LEFTOVER_LIVE);

@@ -213,6 +213,17 @@ static void a_log_goes_on_in_the_next_answer_and_for_the_next_master(void **stat
 		"2026-01-01T00:00:10.7Z four\n");
 	read_log(r, l, &out, 0);
 	assert_true(str_is(buf_str(&out), "one\ntwo\nthree\nfour\n"));
+	assert_false(kube_job_driver.log_gap(l));
+	/* The node has dropped what was taken, and perhaps more: that is said once. */
+	static const char later[] = "2026-01-01T00:00:11.1Z A\n2026-01-01T00:00:11.2Z B\n"
+				    "2026-01-01T00:00:11.3Z C\n2026-01-01T00:00:11.4Z D\n";
+	rig_expect(r, LOG "&sinceTime=2026-01-01T00:00:09.000Z ", 200, later);
+	read_log(r, l, &out, 0);
+	rig_expect(r, LOG "&sinceTime=2026-01-01T00:00:09.000Z ", 200, later);
+	read_log(r, l, &out, 0);
+	assert_true(str_is(buf_str(&out), "one\ntwo\nthree\nfour\nA\nB\nC\nD\n"));
+	assert_true(kube_job_driver.log_gap(l));
+	assert_false(kube_job_driver.log_gap(l));
 	kube_job_driver.log_free(l);
 	buf_release(&out);
 	rig_done(r);

@@ -5,6 +5,7 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "driver/kube/api/internal.h"
 
 static int ask(struct rig *r, const char *method, const char *path, struct doc **ret,
 	       int *ret_status)
@@ -44,6 +45,11 @@ static void every_status_has_its_kind(void **state)
 		 ERR_DENIED, "cannot create resource jobs"},
 		{403, STATUS("pods x is forbidden: exceeded quota: few"), ERR_QUOTA,
 		 "exceeded quota"},
+		{403,
+		 STATUS("roles x is forbidden: user u (groups=[a b c]) is attempting to grant RBAC "
+			"permissions not currently held:\\n{Resources:[jobs]}\\n{Resources:[pods]}"),
+		 ERR_DENIED,
+		 "it would give rights that you do not have: {Resources:[jobs]} {Resources:[pods]}"},
 		{404, STATUS("x not found"), ERR_NOT_FOUND, "x not found"},
 		{409, STATUS("x already exists"), ERR_CONFLICT, "already exists"},
 		{422, STATUS("spec.x is invalid"), ERR_INVALID, "spec.x is invalid"},
@@ -61,6 +67,19 @@ static void every_status_has_its_kind(void **state)
 			fail_msg("'%s' is not in '%s'", cases[i].words, r->err.msg);
 	}
 	rig_done(r);
+}
+
+static void a_pause_is_as_long_as_a_server_says_but_not_longer_than_half_a_minute(void **state)
+{
+	(void)state;
+	assert_int_equal(status_retry_ms(STR("7"), STR("")), 7000);
+	assert_int_equal(status_retry_ms(STR("3600"), STR("")), 30000);
+	assert_int_equal(status_retry_ms(STR("9223372036854775807"), STR("")), 30000);
+	assert_int_equal(status_retry_ms(STR("-1"), STR("")), 0);
+	assert_int_equal(status_retry_ms((struct str){0}, STR("no JSON")), 0);
+	assert_int_equal(
+		status_retry_ms((struct str){0}, STR("{\"details\":{\"retryAfterSeconds\":2}}")),
+		2000);
 }
 
 static void a_busy_cluster_is_asked_again_after_the_pause_that_it_names(void **state)
@@ -177,6 +196,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		rig_test(the_token_and_the_path_of_the_server_are_sent),
 		rig_test(every_status_has_its_kind),
+		cmocka_unit_test(
+			a_pause_is_as_long_as_a_server_says_but_not_longer_than_half_a_minute),
 		rig_test(a_busy_cluster_is_asked_again_after_the_pause_that_it_names),
 		rig_test(only_what_reads_is_sent_again_without_an_answer),
 		rig_test(an_answer_that_is_no_json_is_no_cluster),

@@ -1,6 +1,8 @@
 /* The drivers of Kubernetes objects: create, find, observe, extend, destroy. */
 #include "rig.h"
 
+#include "driver/kube/kube_kind.h"
+
 #define LABELS                                                                                     \
 	"\"labels\":{\"regatta/run\":\"<run>\",\"regatta/install\":\"<install>\",\"regatta/role\":\"w\"}"
 #define ROOT                                                                                                         \
@@ -59,6 +61,26 @@ static void what_needs_the_root_is_owned_by_it(void **state)
 	rig_expect(r, "POST " CMS, 201, OURS("u1", ""));
 	assert_int_equal(kube_service_driver.create(&r->row), OUTCOME_DONE);
 	assert_non_null(strstr(r->fake.asked[0].body, "\"uid\":\"uid-root\""));
+}
+
+/* Rule: what the runs of a suite make goes with the root of the run that carries it, which is the only one. */
+static void what_a_run_of_a_suite_makes_is_owned_by_the_root_of_its_carrier(void **state)
+{
+	struct rig *r = *state;
+
+	root_row(r);
+	r->row.run = "s-abcd-r2-7";
+	snprintf(r->row.id, sizeof(r->row.id), "u1");
+	rig_expect(r, "GET " CMS "/s-abcd-r2 ", 200, OURS("u1", ""));
+	assert_int_equal(kube_root_driver.observe(&r->row), OUTCOME_DONE);
+	r->row.kind = "kube.service";
+	r->row.nneeds = 1;
+	rig_expect(r, "POST " CMS, 201, OURS("u2", ""));
+	assert_int_equal(kube_service_driver.create(&r->row), OUTCOME_DONE);
+	assert_non_null(strstr(r->fake.asked[1].body, "\"name\":\"s-abcd-r2-7\""));
+	assert_non_null(
+		strstr(r->fake.asked[1].body, "\"name\":\"s-abcd-r2\",\"uid\":\"uid-root\""));
+	rig_done(r);
 }
 
 static void a_name_that_is_taken_is_adopted_only_if_it_is_of_this_run(void **state)
@@ -383,6 +405,40 @@ static void a_pod_that_ended_before_its_agent_spoke_shows_its_log(void **state)
 	rig_done(r);
 }
 
+#define ENDED "{\"metadata\":{\"uid\":\"a\",\"name\":\"p\"},\"status\":{\"phase\":\"Failed\"}}"
+
+static void pods_that_end_again_and_again_before_their_agents_speak_end_the_wait(void **state)
+{
+	static const char job[] = "{\"metadata\":{\"uid\":\"u1\"},\"spec\":{\"completions\":2,"
+				  "\"backoffLimitPerIndex\":6}}";
+	struct rig *r = *state;
+
+	job_row(r);
+	rig_expect(r, "GET " JOBS "/r1-w ", 200, job);
+	rig_expect(r, PODS, 200, "{\"items\":[" ENDED "," ENDED "]}");
+	assert_int_equal(kube_job_driver.observe(&r->row),
+			 OUTCOME_DONE); /* others take their place */
+	rig_expect(r, "GET " JOBS "/r1-w ", 200, job);
+	rig_expect(r, PODS, 200, "{\"items\":[" ENDED "," ENDED "," ENDED "]}");
+	rig_expect(r, "GET /prefix/api/v1/namespaces/n/pods/p/log?", 200, "no\n");
+	assert_int_equal(kube_job_driver.observe(&r->row), OUTCOME_ABSENT);
+	assert_true(r->row.ended);
+	assert_non_null(strstr(r->row.err.msg, "p ended without a word; its log: no"));
+	rig_done(r);
+}
+
+static void a_busy_cluster_has_refused_nothing(void **state)
+{
+	struct rig *r = *state;
+
+	for (enum kube_question q = KUBE_CREATE; q <= KUBE_EXTEND; q++) {
+		assert_int_equal(kube_kind_failed(q, 429, &r->row), OUTCOME_UNSURE);
+		assert_int_equal(kube_kind_failed(q, 503, &r->row), OUTCOME_UNSURE);
+		assert_int_equal(kube_kind_failed(q, 0, &r->row), OUTCOME_UNSURE);
+	}
+	assert_int_equal(kube_kind_failed(KUBE_CREATE, 403, &r->row), OUTCOME_REFUSED);
+}
+
 static void a_quota_keeps_pods_from_being_made(void **state)
 {
 	struct rig *r = *state;
@@ -526,6 +582,16 @@ static void pods_whose_place_a_queue_gives_to_others_say_so(void **state)
 		assert_string_equal(r->members[0].why.msg,
 				    "Kueue has taken its place: Preempted for another");
 	}
+	/* What its user ends was not taken away. */
+	r->members[0] = (struct driver_member){.identity = "a"};
+	rig_expect(r, "GET " JOBS "/r1-w ", 200, QUEUED);
+	rig_expect(r, WORKLOADS, 200,
+		   WORKLOAD(CONDITION("Evicted", "True", "Deactivated",
+				      "The workload is deactivated")));
+	rig_expect(r, PODS, 200, cases[0].pods);
+	assert_int_equal(kube_job_driver.observe(&r->row), OUTCOME_HELD);
+	assert_true(r->members[0].gone);
+	assert_null(strstr(r->members[0].why.msg, "Kueue"));
 	rig_done(r);
 }
 
@@ -592,6 +658,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		rig_test(an_object_is_created_with_its_run_and_its_uid_is_kept),
 		rig_test(what_needs_the_root_is_owned_by_it),
+		rig_test(what_a_run_of_a_suite_makes_is_owned_by_the_root_of_its_carrier),
 		rig_test(a_name_that_is_taken_is_adopted_only_if_it_is_of_this_run),
 		rig_test(a_create_is_refused_or_not_known),
 		rig_test(another_object_of_the_name_is_not_the_one),
@@ -607,6 +674,8 @@ int main(void)
 		rig_test(a_pod_that_is_drained_says_so_before_it_is_gone),
 		rig_test(a_pod_that_will_never_start_ends_the_wait),
 		rig_test(a_pod_that_ended_before_its_agent_spoke_shows_its_log),
+		rig_test(pods_that_end_again_and_again_before_their_agents_speak_end_the_wait),
+		rig_test(a_busy_cluster_has_refused_nothing),
 		rig_test(a_quota_keeps_pods_from_being_made),
 		rig_test(a_quota_that_lets_in_a_part_of_the_pods_ends_the_wait_for_the_rest),
 		rig_test(pods_of_a_job_that_waits_in_a_queue_are_not_missed),

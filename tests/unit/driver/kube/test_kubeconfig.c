@@ -309,8 +309,9 @@ static void a_program_that_fails_or_is_missing_is_named(void **state)
 	refused(NULL, ERR_DENIED, "prints no credentials");
 	write_file("config", WITH_USER("{exec: {command: ./babbles}}"));
 	refused(NULL, ERR_DENIED, "prints no JSON");
-	write_file("config", WITH_USER("{exec: {command: ./nowhere, installHint: get it}}"));
-	refused(NULL, ERR_INVALID, "get it");
+	write_file("config",
+		   WITH_USER("{exec: {command: ./nowhere, installHint: \"get\\nit\\n\"}}"));
+	refused(NULL, ERR_INVALID, ": get it");
 	write_file("config", WITH_USER("{exec: {args: [x]}}"));
 	refused(NULL, ERR_INVALID, "no command");
 	write_file("config", WITH_USER("{auth-provider: {name: gcp}}"));

@@ -78,7 +78,16 @@ static void a_container_that_cannot_start_is_stuck(void **state)
 	expect("{\"phase\":\"Pending\",\"containerStatuses\":[{\"state\":{\"waiting\":{\"reason\":"
 	       "\"ImagePullBackOff\",\"message\":\"Back-off pulling x\"}}}]}",
 	       POD_STUCK, ERR_INVALID,
-	       "p-0: its image cannot be pulled: ImagePullBackOff: Back-off");
+	       "p-0: its image cannot be pulled: ImagePullBackOff: Back-off pulling x");
+	expect("{\"phase\":\"Pending\",\"containerStatuses\":[{\"image\":\"docker.io/team/x:1\",\"state\":{"
+	       "\"waiting\":{\"reason\":\"ErrImagePull\",\"message\":\"failed to pull and unpack image "
+	       "'docker.io/team/x:1': failed to resolve reference 'docker.io/team/x:1': failed to do "
+	       "request: Head 'https://registry-1.docker.io/v2/team/x/manifests/1': dial tcp: lookup "
+	       "registry-1.docker.io on 10.0.0.1:53: no such host\"}}}]}",
+	       POD_STUCK, ERR_INVALID,
+	       "p-0: its image cannot be pulled: ErrImagePull: docker.io/team/x:1: Head "
+	       "'https://registry-1.docker.io/v2/team/x/manifests/1': dial tcp: lookup "
+	       "registry-1.docker.io on 10.0.0.1:53: no such host");
 	expect("{\"phase\":\"Pending\",\"initContainerStatuses\":[{\"state\":{\"waiting\":{\"reason\":"
 	       "\"InvalidImageName\"}}}]}",
 	       POD_STUCK, ERR_INVALID, "no valid name");
@@ -130,6 +139,10 @@ static void how_a_pod_ended_is_said(void **state)
 	(void)state;
 	expect("{\"phase\":\"Failed\",\"containerStatuses\":[{\"name\":\"main\",\"state\":{\"terminated\":"
 	       "{\"exitCode\":137,\"reason\":\"OOMKilled\"}}}]}",
+	       POD_ENDED, ERR_UNAVAILABLE, "container main was killed for its memory (OOMKilled)");
+	/* of a child of a shell that ends well */
+	expect("{\"phase\":\"Failed\",\"containerStatuses\":[{\"name\":\"main\",\"state\":{\"terminated\":"
+	       "{\"exitCode\":0,\"reason\":\"OOMKilled\"}}}]}",
 	       POD_ENDED, ERR_UNAVAILABLE, "container main was killed for its memory (OOMKilled)");
 	expect("{\"phase\":\"Failed\",\"initContainerStatuses\":[{\"name\":\"i\",\"state\":{\"terminated\":"
 	       "{\"exitCode\":2,\"message\":\"no such file\\n\"}}}]}",
