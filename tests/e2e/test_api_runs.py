@@ -110,6 +110,9 @@ def test_whole_runs_come_in_pages(regatta, service):
     # The command turns the pages itself.
     assert [r["id"] for r in regatta.json("ps", "--all", "--limit", "10000")] == [r["id"] for r in page + rest]
     assert len(regatta.json("ps", "--all", "--limit", "240")) == 240
+    cut = regatta("ps", "--all")
+    assert cut.out.count("\n") == 51 and cut.err == "regatta: these are the newest 50; add '--limit 0' for all\n"
+    assert regatta("ps", "--all", "--limit", "0").err == ""
 
 
 def test_samples_are_compared_by_their_median_only(service, run):

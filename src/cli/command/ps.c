@@ -267,5 +267,9 @@ int command_ps(const struct cli_call *c)
 	}
 	if (get_runs(&api, c, query.p, a, runs, &err) < 0)
 		return api_fail(&api, &err);
-	return print_runs(c, runs);
+	int code = print_runs(c, runs);
+
+	if (code == 0 && runs->array.n == DEFAULT_LIMIT && !call_flag(c, "limit"))
+		cli_say("these are the newest %d; add '--limit 0' for all", DEFAULT_LIMIT);
+	return code;
 }

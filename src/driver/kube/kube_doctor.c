@@ -71,7 +71,8 @@ static bool check_version(struct kube_checkup *d)
 
 	if (kube_ask_version(d->k, &d->d, d->a, &version, &err) < 0) {
 		add(d, "version", CHECK_BAD, err.msg,
-		    err.kind == ERR_DENIED    ? "renew the credentials of the context"
+		    err.kind == ERR_DENIED
+			    ? "renew the context's credentials, or its cluster's certificate-authority"
 		    : err.kind == ERR_INVALID ? "use another cluster"
 					      : "check the connection and the context's server");
 		return false;

@@ -247,7 +247,9 @@ static void a_cluster_that_cannot_be_used_ends_the_checks(void **state)
 	rig_expect(r, "GET /prefix/version ", 401, STATUS("Unauthorized"));
 	d = diagnose(r);
 	assert_int_equal(d.v[1].state, CHECK_BAD);
-	assert_string_equal(d.v[1].todo, "renew the credentials of the context");
+	assert_string_equal(
+		d.v[1].todo,
+		"renew the context's credentials, or its cluster's certificate-authority");
 	rig_forget(r);
 	rig_expect(r, "GET /prefix/version ", 200, "{\"major\":\"1\",\"minor\":\"34\"}");
 	rig_expect(r, "GET /prefix/api/v1/namespaces/team ", 404, STATUS("none"));
