@@ -85,6 +85,7 @@ frameworks:
 export-check:
 	@tools/setup test
 	@tools/build
+	@tools/run-tests --venv
 	@tools/export-check
 
 sim:
