@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -16,6 +17,7 @@
 
 #define REAP_MS 20
 #define CODE_MAX_BYTES (64 * 1024)
+#define LINE_MAX_BYTES 300
 
 static int read_output(int fd, const struct deadline *d, struct buf *out, struct err *err)
 {
@@ -83,6 +85,39 @@ int child_run(struct child_spec spec, const struct deadline *d, struct buf *out,
 		return -1;
 	rc = read_output(in, d, out, err);
 	return reap(pid, d, rc < 0, ret_status, rc < 0 ? NULL : err) < 0 || rc < 0 ? -1 : 0;
+}
+
+/* What a program has printed last, "" if nothing. */
+static struct str last_line(int fd, char room[static LINE_MAX_BYTES])
+{
+	off_t end = lseek(fd, 0, SEEK_END), from = end > LINE_MAX_BYTES ? end - LINE_MAX_BYTES : 0;
+	ssize_t n = end > 0 ? pread(fd, room, LINE_MAX_BYTES, from) : 0;
+
+	return str_last_line((struct str){room, n > 0 ? (size_t)n : 0});
+}
+
+int child_run_helper(struct child_spec spec, const struct deadline *d, struct buf *out,
+		     struct err *err)
+{
+	CLEANUP(close_fdp) int errors = memfd_create("errors", MFD_CLOEXEC);
+	char room[LINE_MAX_BYTES];
+	int status;
+
+	if (errors < 0)
+		return err_errno(err, errno, "make room for its errors");
+	spec.out = CHILD_KEPT;
+	spec.err = errors;
+	if (child_run(spec, d, out, &status, err) < 0)
+		return -1;
+	if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
+		return 0;
+	struct str why = last_line(errors, room);
+
+	if (!why.n)
+		why = STR("run it to see why");
+	return err_set(err, ERR_DENIED, "it ended with %s %d: %.*s",
+		       WIFEXITED(status) ? "exit code" : "signal",
+		       WIFEXITED(status) ? WEXITSTATUS(status) : WTERMSIG(status), STR_ARG(why));
 }
 
 int child_run_words(const char *const *argv, const struct deadline *d, struct buf *out,

@@ -3,7 +3,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 
 #include "base/alloc.h"
 #include "base/arena.h"
@@ -61,7 +60,6 @@ static int run(const struct aws_search *q, const char *command, struct buf *out,
 	CLEANUP(freep) char *file = NULL;
 	const char *path = env_get(&q->s->places.env, "PATH"), *why = NULL;
 	struct strs words = {0};
-	int status = 0;
 
 	if (!argv_split(str_from(command), q->a, &words, &why) || words.n == 0)
 		return err_set(err, ERR_INVALID, "credential_process: %s",
@@ -73,20 +71,10 @@ static int run(const struct aws_search *q, const char *command, struct buf *out,
 	if (child_find_command(argv[0], path ? path : "/usr/local/bin:/usr/bin:/bin", "/", &file,
 			       err) < 0)
 		return -1;
-	const struct child_spec spec = {.file = file,
-					.argv = argv,
-					.env = environment_for(q),
-					.in = -1,
-					.out = CHILD_KEPT,
-					.err = -1};
-
-	if (child_run(spec, q->d, out, &status, err) < 0)
-		return -1;
-	if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
-		return err_set(err, ERR_DENIED, "it ended with %s %d",
-			       WIFEXITED(status) ? "exit code" : "signal",
-			       WIFEXITED(status) ? WEXITSTATUS(status) : WTERMSIG(status));
-	return 0;
+	return child_run_helper(
+		(struct child_spec){
+			.file = file, .argv = argv, .env = environment_for(q), .in = -1},
+		q->d, out, err);
 }
 
 int provider_process(const struct aws_search *q, struct aws_found *ret, struct err *err)

@@ -3,7 +3,6 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
@@ -93,7 +92,6 @@ static int run(const struct kubeconfig_input *in, const struct doc *exec, const 
 	const char *command = doc_str(exec, "command", STR("")).p;
 	const char *path = env_get(&in->env, "PATH");
 	CLEANUP(freep) char *file = NULL;
-	int status = 0;
 
 	if (!*command)
 		return err_set(err, ERR_INVALID, "exec: it has no command");
@@ -106,16 +104,10 @@ static int run(const struct kubeconfig_input *in, const struct doc *exec, const 
 	const struct child_spec spec = {.file = file,
 					.argv = arguments(exec, command, a),
 					.env = environment(exec, a),
-					.in = -1,
-					.out = CHILD_KEPT,
-					.err = -1};
+					.in = -1};
 
-	if (child_run(spec, in->deadline, out, &status, err) < 0)
-		return err_wrap(err, "exec: %s", command);
-	if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
-		return err_set(err, ERR_DENIED, "exec: '%s' ended with %s %d: run it to see why",
-			       command, WIFEXITED(status) ? "exit code" : "signal",
-			       WIFEXITED(status) ? WEXITSTATUS(status) : WTERMSIG(status));
+	if (child_run_helper(spec, in->deadline, out, err) < 0)
+		return err_wrap(err, "exec: '%s'", command);
 	*ret_file = arena_strdup(a, file);
 	return 0;
 }

@@ -319,7 +319,7 @@ static void a_process_prints_credentials(void **state)
 	world_of(r);
 	without_keys(r);
 	rig_write(r, "creds.sh",
-		  "#!/bin/sh\n[ \"$1\" = 'a b' ] || exit 3\n"
+		  "#!/bin/sh\n[ \"$1\" = 'a b' ] || { echo no such user >&2; exit 3; }\n"
 		  "echo '{\"Version\": 1, \"AccessKeyId\": \"APROC\", \"SecretAccessKey\": \"s\", "
 		  "\"SessionToken\": \"t\", \"Expiration\": \"" FAR "\"}'\n");
 	assert_int_equal(chmod(path, 0700), 0);
@@ -335,7 +335,7 @@ static void a_process_prints_credentials(void **state)
 	assert_string_equal(fake_header(&r->fake.asked[0], "X-Amz-Security-Token"), "t");
 
 	assert_int_equal(rig_try_open(r, (struct aws_config){.profile = "bad"}), 0);
-	expect_trouble(r, ERR_DENIED, "exit code 3");
+	expect_trouble(r, ERR_DENIED, "exit code 3: no such user");
 	assert_int_equal(rig_try_open(r, (struct aws_config){.profile = "none"}), 0);
 	/* Not "not found": that would be said of whatever the call was about. */
 	expect_trouble(r, ERR_DENIED, "credential_process of the profile 'none'");

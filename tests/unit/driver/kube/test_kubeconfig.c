@@ -301,10 +301,18 @@ static void a_program_that_fails_or_is_missing_is_named(void **state)
 {
 	(void)state;
 	write_file("fails", "#!/bin/sh\nexit 3\n");
+	write_file("complains",
+		   "#!/bin/sh\nseq 1000 >&2\necho 'the session has expired' >&2\nexit 3\n");
+	write_file("dies", "#!/bin/sh\necho no >&2\nkill -9 $$\n");
 	write_file("mute", "#!/bin/sh\necho '{}'\n");
 	write_file("babbles", "#!/bin/sh\necho no\n");
 	set(1, "KUBECONFIG", write_file("config", WITH_USER("{exec: {command: ./fails}}")));
-	refused(NULL, ERR_DENIED, "'./fails' ended with exit code 3");
+	refused(NULL, ERR_DENIED, "'./fails': it ended with exit code 3: run it to see why");
+	write_file("config", WITH_USER("{exec: {command: ./complains}}"));
+	refused(NULL, ERR_DENIED,
+		"'./complains': it ended with exit code 3: the session has expired");
+	write_file("config", WITH_USER("{exec: {command: ./dies}}"));
+	refused(NULL, ERR_DENIED, "'./dies': it ended with signal 9: no");
 	write_file("config", WITH_USER("{exec: {command: ./mute}}"));
 	refused(NULL, ERR_DENIED, "prints no credentials");
 	write_file("config", WITH_USER("{exec: {command: ./babbles}}"));
