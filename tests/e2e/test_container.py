@@ -161,7 +161,7 @@ def test_exec_runs_in_the_container(regatta, podman):
     assert done.stdout == data and done.err == "red /bin:/opt/of-the-image\n"
     assert "command 'nosuch': not found in the container" in regatta("exec", run, "worker-0", "--", "nosuch", code=127).err
     node = next((regatta.home / "runs" / run).glob("*.node"))
-    assert not list(node.glob("exec-*"))
+    wait_for(lambda: not list(node.glob("exec-*")), what="an end without files")
     for how, code in ((signal.SIGINT, 130), (signal.SIGKILL, -9)):
         mark = f"{3600 + abs(code)}"
         child = regatta.start("exec", run, "worker-0", "--", "sh", "-c", f"echo on; exec sleep {mark}", stdin=subprocess.DEVNULL)
