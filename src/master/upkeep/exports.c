@@ -34,7 +34,9 @@
 #define LONGEST_PAUSE_MS 60000
 #define GIVE_UP_MS (60LL * 60 * 1000)
 #define OWED_MS (7LL * 24 * 60 * 60 * 1000)
-#define MOST_FAILURES 16 /* of the newest that are remembered */
+/* Of the newest that are remembered.  A master on a machine of its own is asked about every run that it has: one whose
+ * failure it had forgotten would count as being copied, for ever. */
+#define MOST_FAILURES 16
 
 struct owed_copy {
 	int64_t no;
@@ -152,7 +154,7 @@ static void note_failure(struct exports *e, int64_t no, bool given_up, const str
 	e->failed.n = n;
 	if (err->kind == ERR_NONE)
 		return;
-	if (n == MOST_FAILURES)
+	if (n == MOST_FAILURES && !e->m->own_machine)
 		memmove(e->failed.v, e->failed.v + 1, --e->failed.n * sizeof(e->failed.v[0]));
 	*vec_push(&e->failed) = (struct failed_copy){no, given_up, *err};
 }

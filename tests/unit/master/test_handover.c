@@ -1455,6 +1455,35 @@ static void kept_results_are_what_their_index_says(void **state)
 	assert_true(is_last(h, "s-abcd"));
 }
 
+/* Rule: whoever made the machine asks for each run whether it was copied, also of many that were not. */
+static void every_copy_that_was_given_up_is_told(void **state)
+{
+	enum { RUNS = 18 };
+	struct handed *h = *state;
+	bool given_up;
+
+	h->s3.refuse = "PUT /b-1/runs/";
+	h->s3.refuse_status = 403;
+	h->s3.refuse_body = "<Error><Code>AccessDenied</Code><Message>no</Message></Error>";
+	h->s3.refusals = 1000;
+	be_there(h);
+	for (int i = 1; i <= RUNS; i++) {
+		CLEANUP(freep)
+		char *body = xasprintf(
+			"{\"request_id\":\"request-0123456789-%d\",\"job\":{\"name\":\"t\","
+			"\"command\":[\"true\"],\"output\":{\"s3\":\"s3://b-1/runs\"}},\"base_dir\":"
+			"\"/\",\"client_env\":{},\"credentials\":{\"store\":%s}}",
+			i, h->s3.credentials);
+
+		assert_int_equal(rig_http(h->r, "POST", "/api/v1/runs", body), 201);
+		rig_cancel(h->r, true);
+		rig_until(h->r, !rig_run(h->r));
+	}
+	rig_until(h->r, !exports_waiting(h->r->m.exports));
+	for (int64_t no = 1; no <= RUNS; no++)
+		assert_non_null(exports_failure(h->r->m.exports, no, &given_up));
+}
+
 static void the_carrier_ends_after_its_suite_and_then_the_machine(void **state)
 {
 	struct handed *h = *state;
@@ -1601,6 +1630,7 @@ int main(void)
 		handed_test(the_master_of_a_suite_of_pods_ends_itself),
 		handed_test(results_of_one_run_keep_the_master_of_a_suite),
 		handed_test(kept_results_are_what_their_index_says),
+		handed_test(every_copy_that_was_given_up_is_told),
 		handed_test(the_carrier_ends_after_its_suite_and_then_the_machine),
 		handed_test(a_suite_is_not_resumed_on_the_machine_of_its_carrier),
 		handed_test(a_carrier_whose_suite_has_ended_is_ended_by_the_next_master),
