@@ -359,9 +359,11 @@ void exports_run_changed(struct exports *e, const struct live_run *lr)
 	CLEANUP(freep) char *index = path_join(lr->dir, RESULTS_INDEX);
 	CLEANUP(freep) char *note = path_join(lr->dir, LAYOUT_RESULTS);
 
-	if (!e->m->own_machine || !lr->ended || unlink(index) < 0)
+	if (!e->m->own_machine || !lr->ended || !file_exists(index))
 		return;
+	/* The note first: where it is not, the next master makes the index. */
 	unlink(note);
+	unlink(index);
 	add_owed(e, lr->row.no, NULL, NULL);
 }
 

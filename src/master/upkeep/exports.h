@@ -35,8 +35,8 @@ bool exports_failed(const struct exports *e);
 bool export_is_owed(const struct live_run *lr);
 /* To be called when a run has ended.  A run that owes nothing is done at once.  done may be NULL. */
 void exports_run_ended(struct exports *e, struct live_run *lr, export_done_fn done, void *ctx);
-/* Files of an ended run were made again.  Results that are kept here until they are fetched get another index, without
- * which whoever fetches them would find them damaged, for ever. */
+/* Files of an ended run will be made again at once.  Results that are kept here until they are fetched get another
+ * index, without which whoever fetches them would find them damaged, for ever. */
 void exports_run_changed(struct exports *e, const struct live_run *lr);
 /* Looks for ended runs whose copy an earlier master has not made. */
 void exports_check(struct exports *e);

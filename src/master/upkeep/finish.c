@@ -129,8 +129,8 @@ static void write_records(struct live_run *lr)
 void run_write_records(struct live_run *lr)
 {
 	lr->events_kept = 0;
+	exports_run_changed(lr->m->exports, lr); /* before they change */
 	write_records(lr);
-	exports_run_changed(lr->m->exports, lr);
 }
 
 void run_write_files(struct live_run *lr)

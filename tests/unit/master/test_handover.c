@@ -1410,6 +1410,13 @@ static bool is_in_index(const struct handed *h, const char *run, const char *nam
 	return false;
 }
 
+static bool kept_here(const struct handed *h, const char *run, const char *name)
+{
+	CLEANUP(freep) char *path = xasprintf("%s/" LAYOUT_RUNS "/%s/%s", h->r->home, run, name);
+
+	return file_exists(path);
+}
+
 /* The index is newer than the report, also when time has passed. */
 static bool is_last(struct handed *h, const char *run)
 {
@@ -1453,6 +1460,50 @@ static void kept_results_are_what_their_index_says(void **state)
 	rig_until(h->r, !exports_waiting(h->r->m.exports) && !reports_waiting(h->r->m.reports));
 	assert_true(is_in_index(h, "s-abcd", "summary.json", &text));
 	assert_true(is_last(h, "s-abcd"));
+}
+
+/* A run in a cluster whose results stay with this master; it ends at once. */
+static void keep_results_here(struct handed *h, const char *more)
+{
+	CLEANUP(freep)
+	char *body =
+		xasprintf("{\"request_id\":\"request-0123456789\",\"run\":\"s-abcd\","
+			  "\"job\":{\"name\":\"s\",\"command\":[\"true\"],\"engine\":"
+			  "\"kubernetes\",\"kubernetes\":{\"image\":\"i\"}%s},\"base_dir\":"
+			  "\"/\",\"client_env\":{},\"facts\":{" IN_CLUSTER ROOT_AND_MASTER "}}",
+			  more);
+
+	be_there(h);
+	h->r->adopted = "root account role binding program master";
+	assert_int_equal(rig_http(h->r, "POST", "/api/v1/runs", body), 201);
+}
+
+static void cancel_it(struct handed *h)
+{
+	assert_int_equal(rig_http(h->r, "POST", "/api/v1/runs/s-abcd/cancel", "{\"hurry\":true}"),
+			 200);
+}
+
+/* Rule: a master that is killed while a tag changes results makes their index again. */
+static void an_index_is_not_removed_before_the_note_that_it_is_there(void **state)
+{
+	struct handed *h = *state;
+	CLEANUP(freep)
+	char *index = xasprintf("%s/" LAYOUT_RUNS "/s-abcd/" RESULTS_INDEX, h->r->home);
+
+	keep_results_here(h, "");
+	cancel_it(h);
+	rig_until(h->r,
+		  kept_here(h, "s-abcd", LAYOUT_RESULTS) && !exports_waiting(h->r->m.exports));
+	/* The index cannot be removed, as if the master were killed before it is. */
+	assert_int_equal(unlink(index), 0);
+	assert_int_equal(mkdir(index, 0700), 0);
+	assert_int_equal(
+		rig_http(h->r, "POST", "/api/v1/runs/s-abcd/tags", "{\"add\":[\"a-new-tag\"]}"),
+		200);
+	assert_false(kept_here(h, "s-abcd", LAYOUT_RESULTS));
+	rig_crash(h->r);
+	assert_int_equal(rmdir(index), 0);
 }
 
 /* Rule: whoever made the machine asks for each run whether it was copied, also of many that were not. */
@@ -1630,6 +1681,7 @@ int main(void)
 		handed_test(the_master_of_a_suite_of_pods_ends_itself),
 		handed_test(results_of_one_run_keep_the_master_of_a_suite),
 		handed_test(kept_results_are_what_their_index_says),
+		handed_test(an_index_is_not_removed_before_the_note_that_it_is_there),
 		handed_test(every_copy_that_was_given_up_is_told),
 		handed_test(the_carrier_ends_after_its_suite_and_then_the_machine),
 		handed_test(a_suite_is_not_resumed_on_the_machine_of_its_carrier),
