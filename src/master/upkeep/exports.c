@@ -42,6 +42,7 @@ struct owed_copy {
 	int64_t no;
 	int64_t since_ms; /* of clock_boot_ms(): when this master learnt of it */
 	bool has_report;  /* the last that this master makes */
+	bool changed;	  /* files were made again after the copy was begun */
 	export_done_fn done;
 	void *ctx;
 };
@@ -181,10 +182,15 @@ static void settle(struct exports *e, struct export_task *t)
 	bool late = clock_boot_ms() - o.since_ms > GIVE_UP_MS;
 
 	e->busy = false;
-	if (t->err.kind == ERR_NONE)
+	if (t->err.kind == ERR_NONE && !o.changed)
 		(void)results_note_write(t->dir, &t->at, &t->sum, &t->err);
 	if (!e->m->pools)
-		return; /* the next master goes on */
+		return;	 /* the next master goes on */
+	if (o.changed) { /* the index may say what the files were */
+		e->owed.v[0].changed = e->owed.v[0].has_report = false;
+		loop_timer_set(e->timer, 0);
+		return;
+	}
 	memmove(e->owed.v, e->owed.v + 1, --e->owed.n * sizeof(o));
 	if (t->err.kind != ERR_NONE && may_pass(t->err.kind) && !late) {
 		log_warn("run %s: %s; tried again", t->at.run, t->err.msg);
@@ -359,7 +365,13 @@ void exports_run_changed(struct exports *e, const struct live_run *lr)
 	CLEANUP(freep) char *index = path_join(lr->dir, RESULTS_INDEX);
 	CLEANUP(freep) char *note = path_join(lr->dir, LAYOUT_RESULTS);
 
-	if (!e->m->own_machine || !lr->ended || !file_exists(index))
+	if (!e->m->own_machine || !lr->ended)
+		return;
+	if (e->busy && e->owed.v[0].no == lr->row.no) {
+		e->owed.v[0].changed = true;
+		return;
+	}
+	if (!file_exists(index))
 		return;
 	/* The note first: where it is not, the next master makes the index. */
 	unlink(note);

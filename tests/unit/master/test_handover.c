@@ -1462,6 +1462,15 @@ static void kept_results_are_what_their_index_says(void **state)
 	assert_true(is_last(h, "s-abcd"));
 }
 
+static int64_t changed_at(const struct handed *h, const char *run, const char *name)
+{
+	CLEANUP(freep) char *path = xasprintf("%s/" LAYOUT_RUNS "/%s/%s", h->r->home, run, name);
+	struct stat st;
+
+	assert_int_equal(stat(path, &st), 0);
+	return st.st_mtim.tv_sec * 1000000000LL + st.st_mtim.tv_nsec;
+}
+
 /* A run in a cluster whose results stay with this master; it ends at once. */
 static void keep_results_here(struct handed *h, const char *more)
 {
@@ -1482,6 +1491,28 @@ static void cancel_it(struct handed *h)
 {
 	assert_int_equal(rig_http(h->r, "POST", "/api/v1/runs/s-abcd/cancel", "{\"hurry\":true}"),
 			 200);
+}
+
+/* Rule: so does a change while the index is being made. */
+static void results_that_change_while_they_are_indexed_are_indexed_again(void **state)
+{
+	struct handed *h = *state;
+
+	keep_results_here(h, "");
+	cancel_it(h);
+	while (!kept_here(h, "s-abcd", RESULTS_RECORD)) { /* its index is next */
+		rig_let_work_go(h->r);
+		h->r->work_waits = true;
+		assert_true(rig_turn(h->r));
+	}
+	assert_int_equal(
+		rig_http(h->r, "POST", "/api/v1/runs/s-abcd/tags", "{\"add\":[\"a-new-tag\"]}"),
+		200);
+	rig_let_work_go(h->r);
+	rig_until(h->r, !exports_waiting(h->r->m.exports) && !reports_waiting(h->r->m.reports));
+	assert_true(changed_at(h, "s-abcd", RESULTS_RECORD) >
+		    changed_at(h, "s-abcd", "summary.json"));
+	assert_true(is_last(h, "s-abcd"));
 }
 
 /* Rule: a master that is killed while a tag changes results makes their index again. */
@@ -1681,6 +1712,7 @@ int main(void)
 		handed_test(the_master_of_a_suite_of_pods_ends_itself),
 		handed_test(results_of_one_run_keep_the_master_of_a_suite),
 		handed_test(kept_results_are_what_their_index_says),
+		handed_test(results_that_change_while_they_are_indexed_are_indexed_again),
 		handed_test(an_index_is_not_removed_before_the_note_that_it_is_there),
 		handed_test(every_copy_that_was_given_up_is_told),
 		handed_test(the_carrier_ends_after_its_suite_and_then_the_machine),
