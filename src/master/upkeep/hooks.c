@@ -23,6 +23,7 @@
 #include "master/live_run.h"
 #include "master/round.h"
 #include "master/runs.h"
+#include "master/upkeep/exports.h"
 #include "net/http_client.h"
 #include "spec/job.h"
 #include "spec/secret.h"
@@ -187,6 +188,9 @@ static void finish(struct hook *h)
 	CLEANUP(freep) char *owed = path_join(h->dir, OWED_FILE);
 	struct live_run *lr = live_run_load(h->hooks->m, h->no, NULL);
 
+	/* Before it counts as done: a master that is killed in between tries once more, and then they are indexed. */
+	if (lr)
+		exports_run_changed(h->hooks->m->exports, lr);
 	write_done(h);
 	unlink(owed);
 	if (lr && h->err.kind != ERR_NONE)

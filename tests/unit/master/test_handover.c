@@ -1515,6 +1515,22 @@ static void results_that_change_while_they_are_indexed_are_indexed_again(void **
 	assert_true(is_last(h, "s-abcd"));
 }
 
+/* Rule: what on_finish prints is in the results as it is, however long it takes. */
+static void what_on_finish_prints_is_what_the_index_says(void **state)
+{
+	struct handed *h = *state;
+	CLEANUP(buf_release) struct buf text = {0};
+
+	buf_init(&text, 1 << 20);
+	keep_results_here(h, ",\"on_finish\":{\"command\":[\"/bin/sh\",\"-c\","
+			     "\"echo tried; [ -e $REGATTA_RUN_DIR/again ] || "
+			     "{ : >$REGATTA_RUN_DIR/again; exit 1; }\"]}");
+	cancel_it(h);
+	rig_until(h->r, kept_here(h, "s-abcd", "on_finish.json"));
+	rig_until(h->r, !exports_waiting(h->r->m.exports));
+	assert_true(is_in_index(h, "s-abcd", "on_finish.log", &text));
+}
+
 /* Rule: a master that is killed while a tag changes results makes their index again. */
 static void an_index_is_not_removed_before_the_note_that_it_is_there(void **state)
 {
@@ -1713,6 +1729,7 @@ int main(void)
 		handed_test(results_of_one_run_keep_the_master_of_a_suite),
 		handed_test(kept_results_are_what_their_index_says),
 		handed_test(results_that_change_while_they_are_indexed_are_indexed_again),
+		handed_test(what_on_finish_prints_is_what_the_index_says),
 		handed_test(an_index_is_not_removed_before_the_note_that_it_is_there),
 		handed_test(every_copy_that_was_given_up_is_told),
 		handed_test(the_carrier_ends_after_its_suite_and_then_the_machine),
