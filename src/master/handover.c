@@ -632,8 +632,9 @@ static void await_entries(struct handover_task *t, const struct deadline *d)
 	http_client_free(c);
 	const struct doc *variants = t->suite ? doc_array(t->suite, "variants") : NULL;
 
-	if (rc < 0 && err.kind != ERR_NOT_FOUND)
-		answer(t, OUTCOME_ABSENT, &err);
+	/* It has lost what it had, as one whose disk is new: nobody knows of results to wait for. */
+	if (rc < 0)
+		answer(t, err.kind == ERR_NOT_FOUND ? OUTCOME_REFUSED : OUTCOME_ABSENT, &err);
 	for (size_t i = 0; variants && i < variants->array.n; i++)
 		if (!await_variant(t, variants->array.v[i], d))
 			return;

@@ -1197,6 +1197,24 @@ static void runs_of_a_suite_without_results_are_not_waited_for(void **state)
 			 1);
 }
 
+/* Rule: a master that does not know the suite any more, as one whose disk was lost, has no results of its runs. */
+static void a_master_that_has_lost_the_suite_has_lost_its_results(void **state)
+{
+	struct handed *h = *state;
+	struct ended_there e;
+
+	end_there(h, &e);
+	h->other.run = "{\"state\":\"succeeded\",\"verdict\":\"succeeded\",\"ended_ms\":7}";
+	rig_until(h->r, core(h)->phase == RUN_COLLECTING);
+	snprintf(e.kept, sizeof(e.kept), " %s ", e.suite);
+	h->other.suite = NULL;
+	h->other.kept = e.kept;
+	rig_until(h->r, !rig_run(h->r));
+	assert_int_equal(rig_stored(h->r, "SELECT count(*) FROM run WHERE cause_text LIKE "
+					  "'its results were not copied%'"),
+			 1);
+}
+
 static struct live_run *named(struct handed *h, const char *id)
 {
 	return map_get(h->r->m.runs, str_from(id));
@@ -1721,6 +1739,7 @@ int main(void)
 		handed_test(a_suite_whose_names_are_too_long_has_a_master_for_each_run),
 		handed_test(a_carrier_is_collected_with_all_runs_of_its_suite),
 		handed_test(runs_of_a_suite_without_results_are_not_waited_for),
+		handed_test(a_master_that_has_lost_the_suite_has_lost_its_results),
 		handed_test(the_suite_goes_on_there_as_it_stood),
 		handed_test(entries_that_cannot_be_meant_are_refused),
 		handed_test(the_runs_of_a_suite_share_the_machine_which_its_carrier_pays),
