@@ -127,6 +127,17 @@ static void move_fetched(struct import_task *t)
 	(void)results_move(from, t->dir, t->at.run, &t->sum, &t->err);
 }
 
+/* Nobody goes on with what was not fetched to its end: its run is gone, or was given up. */
+static void drop_rest(const struct import_task *t)
+{
+	CLEANUP(freep) char *from = path_join(t->dir, LAYOUT_FETCHED);
+	CLEANUP(freep) char *index = path_join(from, RESULTS_INDEX);
+
+	if (!file_exists(index))
+		(void)file_remove_tree(from, NULL);
+	rmdir(t->dir); /* if not one file came */
+}
+
 static void work(void *arg, const struct deadline *d)
 {
 	struct import_task *t = arg;
@@ -135,8 +146,10 @@ static void work(void *arg, const struct deadline *d)
 		return;
 	if (!t->at.url)
 		move_fetched(t);
-	else if (results_get(t->dir, &t->at, d, &t->sum, &t->err) < 0)
-		rmdir(t->dir); /* if not one file came */
+	else
+		(void)results_get(t->dir, &t->at, d, &t->sum, &t->err);
+	if (t->err.kind != ERR_NONE)
+		drop_rest(t);
 }
 
 /* In the events of a run that this home handed over: whoever misses its logs looks there. */

@@ -1131,6 +1131,13 @@ static bool was_taken(const struct handed *h, const char *suite, const char *ent
 	return file_exists(path);
 }
 
+static bool has_directory(const struct handed *h, const char *suite, const char *entry)
+{
+	CLEANUP(freep) char *path = xasprintf("%s/" LAYOUT_RUNS "/%s%s", h->r->home, suite, entry);
+
+	return file_exists(path);
+}
+
 /* The suite has ended at the other master, which is asked for its results. */
 struct ended_there {
 	char suite[40], text[512], kept[200];
@@ -1195,6 +1202,8 @@ static void runs_of_a_suite_without_results_are_not_waited_for(void **state)
 	assert_int_equal(rig_stored(h->r, "SELECT count(*) FROM event WHERE kind = 'results' AND "
 					  "text LIKE 'of 1 runs of the suite there are none'"),
 			 1);
+	rig_until(h->r, !the_suite(h));
+	assert_false(has_directory(h, e.suite, "-1"));
 }
 
 /* Rule: a master that does not know the suite any more, as one whose disk was lost, has no results of its runs. */
