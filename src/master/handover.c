@@ -378,6 +378,15 @@ static int read_state(struct handover_task *t, struct str text, struct err *err)
 	return 0;
 }
 
+static int parse_suite(struct handover_task *t, const struct buf *text, struct err *err)
+{
+	if (json_parse_limited(arena_str(t->a, buf_str(text)), MAX_ANSWER, PLAN_MAX_VALUES, t->a,
+			       &t->suite, err) == 0)
+		return 0;
+	t->suite = NULL;
+	return -1;
+}
+
 static int ask_suite(struct handover_task *t, struct http_client *c, struct err *err)
 {
 	CLEANUP(buf_release) struct buf text = {0};
@@ -385,12 +394,9 @@ static int ask_suite(struct handover_task *t, struct http_client *c, struct err 
 
 	buf_init(&text, MAX_ANSWER);
 	snprintf(path, sizeof(path), "/api/v1/suites/%.100s", t->run);
-	if (call(t, c, "GET", path, STR(""), &text, err) == 0 &&
-	    json_parse_limited(arena_str(t->a, buf_str(&text)), MAX_ANSWER, PLAN_MAX_VALUES, t->a,
-			       &t->suite, err) == 0)
-		return 0;
-	t->suite = NULL;
-	return -1;
+	int rc = call(t, c, "GET", path, STR(""), &text, err);
+
+	return rc == 0 ? parse_suite(t, &text, err) : rc;
 }
 
 static int ask_state(struct handover_task *t, struct http_client *c, struct err *err)
@@ -620,20 +626,35 @@ static bool await_variant(struct handover_task *t, const struct doc *variant,
 	return true;
 }
 
-/* A carrier's own results are here: those of the runs of its suite, which the same master keeps, go before it. */
+/* The suite at its end, as the other master tells it, or as it has left it. */
+static int read_suite(struct handover_task *t, const struct deadline *d, struct err *err)
+{
+	CLEANUP(buf_release) struct buf text = {0};
+	struct http_client *c = NULL;
+	int rc;
+
+	if (t->fx.gone) {
+		buf_init(&text, MAX_ANSWER);
+		rc = read_result(t, SUITE_STATE_FILE, d, &text, err);
+		return rc == 0 ? parse_suite(t, &text, err) : rc;
+	}
+	rc = dial_for_results(t, d, &c, err);
+	if (rc == 0)
+		rc = ask_suite(t, c, err);
+	http_client_free(c);
+	return rc;
+}
+
+/* A carrier's own results are here: those of the runs of its suite, which the same master keeps, go before it.  Once
+ * that one is gone it is only told how many are missing. */
 static void await_entries(struct handover_task *t, const struct deadline *d)
 {
-	struct http_client *c = NULL;
 	struct err err = {0};
-	int rc = dial_for_results(t, d, &c, &err);
-
-	if (rc == 0)
-		rc = ask_suite(t, c, &err);
-	http_client_free(c);
+	int rc = read_suite(t, d, &err);
 	const struct doc *variants = t->suite ? doc_array(t->suite, "variants") : NULL;
 
 	/* It has lost what it had, as one whose disk is new: nobody knows of results to wait for. */
-	if (rc < 0)
+	if (rc < 0 && !t->fx.gone)
 		answer(t, err.kind == ERR_NOT_FOUND ? OUTCOME_REFUSED : OUTCOME_ABSENT, &err);
 	for (size_t i = 0; variants && i < variants->array.n; i++)
 		if (!await_variant(t, variants->array.v[i], d))
@@ -643,7 +664,7 @@ static void await_entries(struct handover_task *t, const struct deadline *d)
 static void await_results(struct handover_task *t, const struct deadline *d)
 {
 	await_one(t, d);
-	if (t->ev.outcome == OUTCOME_DONE && t->carries && t->kept && !t->fx.gone)
+	if (t->ev.outcome == OUTCOME_DONE && t->carries && t->kept)
 		await_entries(t, d);
 }
 

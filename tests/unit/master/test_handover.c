@@ -1206,6 +1206,36 @@ static void runs_of_a_suite_without_results_are_not_waited_for(void **state)
 	assert_false(has_directory(h, e.suite, "-1"));
 }
 
+static void end_machine(struct handed *h, const char *name)
+{
+	for (size_t i = 0; i < h->r->exist.n; i++)
+		if (strcmp(h->r->exist.v[i], name) == 0)
+			h->r->exist.v[i][0] = '\0';
+}
+
+/* Rule: one that is lost when only some of the results were fetched leaves a note of how many are missing. */
+static void results_that_a_lost_master_had_of_a_suites_runs_are_missed(void **state)
+{
+	struct handed *h = *state;
+	struct ended_there e;
+
+	end_there(h, &e);
+	snprintf(e.kept, sizeof(e.kept), " %s %s-1 ", e.suite, e.suite);
+	h->other.kept = e.kept;
+	rig_until(h->r, core(h)->remote.waits[0] && core(h)->phase == RUN_COLLECTING);
+	CLEANUP(freep)
+	char *left = xasprintf("%s/" LAYOUT_RUNS "/%s/" LAYOUT_FETCHED "/" SUITE_STATE_FILE,
+			       h->r->home, e.suite);
+
+	assert_int_equal(file_write(left, str_from(e.text), 0600, NULL), 0);
+	h->other.denied = true;
+	end_machine(h, "master");
+	rig_until(h->r, !rig_run(h->r));
+	assert_int_equal(rig_stored(h->r, "SELECT count(*) FROM event WHERE kind = 'results' AND "
+					  "text LIKE 'of 1 runs of the suite there are none'"),
+			 1);
+}
+
 /* Rule: a master that does not know the suite any more, as one whose disk was lost, has no results of its runs. */
 static void a_master_that_has_lost_the_suite_has_lost_its_results(void **state)
 {
@@ -1748,6 +1778,7 @@ int main(void)
 		handed_test(a_suite_whose_names_are_too_long_has_a_master_for_each_run),
 		handed_test(a_carrier_is_collected_with_all_runs_of_its_suite),
 		handed_test(runs_of_a_suite_without_results_are_not_waited_for),
+		handed_test(results_that_a_lost_master_had_of_a_suites_runs_are_missed),
 		handed_test(a_master_that_has_lost_the_suite_has_lost_its_results),
 		handed_test(the_suite_goes_on_there_as_it_stood),
 		handed_test(entries_that_cannot_be_meant_are_refused),
