@@ -1113,6 +1113,28 @@ static void a_suite_whose_names_are_too_long_has_a_master_for_each_run(void **st
 	}
 }
 
+/* Rule: one object of the cluster names all runs, and has a limit, too. */
+static void a_suite_of_very_many_runs_has_a_master_for_each(void **state)
+{
+	struct handed *h = *state;
+
+	for (int repeats = 5000; repeats <= 7000; repeats += 2000) {
+		CLEANUP(freep)
+		char *body = xasprintf(
+			"{\"request_id\":\"request-0123456789-%d\",\"suite\":{\"name\":\"s\",\"suite\":"
+			"{\"job\":\"x.toml\",\"repeats\":%d,\"parallel\":1},\"matrix\":{\"count\":[1,2]}},"
+			"\"base_dir\":\"/\",\"auto\":{\"nodes\":2,\"here\":false},\"of\":[0,0],"
+			"\"submissions\":[{" OF_PODS "\"facts\":{\"at\":\"client\"," IN_CLUSTER
+			"\"server\":\"https://k\"}}]}",
+			repeats, repeats);
+
+		assert_int_equal(rig_http(h->r, "POST", "/api/v1/suites", body), 201);
+		assert_int_equal(
+			suites_at(h->r->m.suites, suites_active(h->r->m.suites) - 1)->core->away,
+			repeats == 5000);
+	}
+}
+
 static bool was_fetched(const struct handed *h, const char *suite, const char *entry)
 {
 	CLEANUP(freep)
@@ -1143,10 +1165,9 @@ struct ended_there {
 	char suite[40], text[512], kept[200];
 };
 
-static void end_there(struct handed *h, struct ended_there *e)
+static void end_submitted(struct handed *h, struct ended_there *e)
 {
 	h->other.run = "{\"state\":\"running\"}";
-	submit_suite_of_pods(h, "https://k");
 	rig_until(h->r, core(h)->phase == RUN_RUNNING);
 	snprintf(e->suite, sizeof(e->suite), "%s", the_suite(h)->row.id);
 	snprintf(
@@ -1157,6 +1178,12 @@ static void end_there(struct handed *h, struct ended_there *e)
 		e->suite, e->suite);
 	h->other.suite = e->text;
 	h->other.run = "{\"state\":\"failed\",\"verdict\":\"failed\",\"ended_ms\":7}";
+}
+
+static void end_there(struct handed *h, struct ended_there *e)
+{
+	submit_suite_of_pods(h, "https://k");
+	end_submitted(h, e);
 }
 
 /* Rule: nothing in the cluster is removed before the results of all runs of the suite are here. */
@@ -1182,6 +1209,64 @@ static void a_carrier_is_collected_with_all_runs_of_its_suite(void **state)
 	assert_true(was_fetched(h, e.suite, "-2"));
 	assert_true(place_of(h, "destroy", "master") >= 0);
 	assert_true(was_taken(h, e.suite, "-1") && was_taken(h, e.suite, "-2"));
+}
+
+/* Rule: results that could not be copied are fetched, and taken in from where they are. */
+static void runs_of_a_suite_that_were_not_copied_are_fetched_and_taken_in(void **state)
+{
+	struct handed *h = *state;
+	struct ended_there e;
+	CLEANUP(freep)
+	char *body =
+		xasprintf("{\"request_id\":\"request-0123456789\"," SUITE
+			  "\"of\":[0,0],\"submissions\":[{" STORED_PODS
+			  "\"credentials\":{\"store\":%s},\"facts\":{\"at\":\"client\"," IN_CLUSTER
+			  "\"server\":\"https://k\"}}]}",
+			  h->s3.credentials);
+
+	assert_int_equal(rig_http(h->r, "POST", "/api/v1/suites", body), 201);
+	CLEANUP(freep) char *suite = xstrdup(the_suite(h)->row.id);
+	struct fake_s3_object *copy = &h->s3.objects[h->s3.n++]; /* of the carrier */
+
+	copy->name = xasprintf("b-1/runs/%s/" RESULTS_INDEX, suite);
+	copy->body = xasprintf("{\"version\":1,\"run\":\"%s\",\"files\":[]}", suite);
+	copy->n = strlen(copy->body);
+	snprintf(e.kept, sizeof(e.kept), " %s-1 %s-2 ", suite, suite);
+	h->other.kept = e.kept;
+	end_submitted(h, &e);
+	h->other.run =
+		"{\"state\":\"failed\",\"verdict\":\"failed\",\"ended_ms\":7,\"waiting\":[{\"kind\":"
+		"\"results\",\"state\":\"given up\",\"why\":\"no\",\"why_kind\":\"denied\"}]}";
+	rig_until(h->r, !the_suite(h));
+	assert_true(was_taken(h, suite, "-1") && was_taken(h, suite, "-2"));
+	assert_int_equal(rig_stored(h->r,
+				    "SELECT count(*) FROM event WHERE kind = 'results' AND "
+				    "text LIKE 'not copied, and fetched from its master: no'"),
+			 1);
+}
+
+/* Rule: while nobody can say where the other master is, it has not said that it has no results. */
+static void results_of_a_master_that_is_not_found_now_are_waited_for(void **state)
+{
+	struct handed *h = *state;
+	struct ended_there e;
+
+	end_there(h, &e);
+	snprintf(e.kept, sizeof(e.kept), " %s ", e.suite);
+	h->other.kept = e.kept;
+	rig_until(h->r, core(h)->phase == RUN_COLLECTING && core(h)->remote.waits[0]);
+	rig_crash(h->r);
+	err_set(&h->r->reach_fails, ERR_NOT_FOUND, "no Secret");
+	assert_true(rig_start(h->r));
+	rig_until(h->r, core(h)->remote.waits_kind == ERR_UNAVAILABLE);
+	assert_int_equal(core(h)->phase, RUN_COLLECTING);
+	char all[300];
+
+	snprintf(all, sizeof(all), " %s %s-1 %s-2 ", e.suite, e.suite, e.suite);
+	h->other.kept = all;
+	h->r->reach_fails = (struct err){0};
+	rig_until(h->r, core(h)->phase == RUN_CLEANING);
+	assert_true(was_fetched(h, e.suite, "-1") && was_fetched(h, e.suite, "-2"));
 }
 
 /* Rule: results that the other master does not have, and never will, keep nothing in the cluster. */
@@ -1776,7 +1861,10 @@ int main(void)
 		handed_test(a_suite_of_pods_has_one_master_which_is_told_how_many_runs_it_gets),
 		handed_test(variants_of_two_clusters_have_masters_of_their_own),
 		handed_test(a_suite_whose_names_are_too_long_has_a_master_for_each_run),
+		handed_test(a_suite_of_very_many_runs_has_a_master_for_each),
 		handed_test(a_carrier_is_collected_with_all_runs_of_its_suite),
+		handed_test(runs_of_a_suite_that_were_not_copied_are_fetched_and_taken_in),
+		handed_test(results_of_a_master_that_is_not_found_now_are_waited_for),
 		handed_test(runs_of_a_suite_without_results_are_not_waited_for),
 		handed_test(results_that_a_lost_master_had_of_a_suites_runs_are_missed),
 		handed_test(a_master_that_has_lost_the_suite_has_lost_its_results),
