@@ -336,7 +336,8 @@ static void next_owed(void *ctx)
 	} else if (e->owed.v[0].has_report) {
 		send_copy(e, lr);
 	} else if (reports_start_due(e->m->reports, lr, send_with_report, e, &err) < 0) {
-		give_up_on_first(e, &err);
+		log_warn("run %s: report: %s", lr->row.id, err.msg);
+		send_copy(e, lr); /* without it */
 	}
 	if (lr)
 		live_run_done(lr);

@@ -1657,6 +1657,24 @@ static void results_that_change_while_they_are_indexed_are_indexed_again(void **
 	assert_true(is_last(h, "s-abcd"));
 }
 
+/* Rule: results are kept without a report, too, if none can be begun. */
+static void results_are_kept_without_a_report_that_cannot_be_begun(void **state)
+{
+	struct handed *h = *state;
+
+	keep_results_here(h, "");
+	for (int i = 0; i < 200; i++) {
+		CLEANUP(freep)
+		char *taken = xasprintf("%s/" LAYOUT_RUNS "/s-abcd/.report.html.%d-%d", h->r->home,
+					(int)getpid(), i);
+
+		assert_int_equal(file_write(taken, STR(""), 0600, NULL), 0);
+	}
+	cancel_it(h);
+	rig_until(h->r, kept_here(h, "s-abcd", LAYOUT_RESULTS));
+	assert_true(kept_here(h, "s-abcd", RESULTS_INDEX));
+}
+
 /* Rule: what on_finish prints is in the results as it is, however long it takes. */
 static void what_on_finish_prints_is_what_the_index_says(void **state)
 {
@@ -1876,6 +1894,7 @@ int main(void)
 		handed_test(results_of_one_run_keep_the_master_of_a_suite),
 		handed_test(kept_results_are_what_their_index_says),
 		handed_test(results_that_change_while_they_are_indexed_are_indexed_again),
+		handed_test(results_are_kept_without_a_report_that_cannot_be_begun),
 		handed_test(what_on_finish_prints_is_what_the_index_says),
 		handed_test(an_index_is_not_removed_before_the_note_that_it_is_there),
 		handed_test(every_copy_that_was_given_up_is_told),
