@@ -35,7 +35,7 @@
 #define JOB "{\"name\":\"t\",\"command\":[\"true\"],\"engine\":\"aws.ec2\"}"
 #define ADOPTED                                                                                    \
 	",\"adopted\":[{\"name\":\"bucket\",\"id\":\"b\"},{\"name\":\"group\",\"id\":\"g\"},"      \
-	"{\"name\":\"master\",\"id\":\"i\"}]"
+	"{\"name\":\"master\",\"id\":\"i\",\"age_ms\":7}]"
 
 /* ---- the other master ---- */
 
@@ -1444,6 +1444,7 @@ static void the_runs_of_a_suite_share_the_machine_which_its_carrier_pays(void **
 
 	assert_string_equal(run->plan.resources[at].id, "i");
 	assert_int_equal(run->plan.resources[at].prices.n, 0);
+	assert_true(carrier->plan.resources[at].prices.n > 0);
 	assert_true(run->plan.resources[run->plan.resource_of[0]].prices.n > 0);
 	assert_int_equal(place_of(h, "create", "master"), -1);
 	assert_int_equal(place_of(h, "create", "group"), -1);
