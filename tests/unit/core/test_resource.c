@@ -366,6 +366,28 @@ static void a_machine_that_is_seen_again_was_never_gone(void **state)
 	run_close(f);
 }
 
+/* What it waited for while it was there does not explain why it is not gone yet. */
+static void a_resource_that_is_deleted_has_no_trouble_of_before(void **state)
+{
+	struct fixture *f = run_open("command = ['w']\n");
+	struct core_resource *res = &f->r->resources[0];
+
+	(void)state;
+	f->plan.resources[0].settle_ms = 6000;
+	f->plan.resources[0].absent_looks = 3;
+	run_create_all(f);
+	f->now += 3000;
+	run_give(f, (struct event){.kind = EV_TICK});
+	assert_int_equal(res->asked, ASKED_OBSERVE);
+	resource_answer(f, 0, OUTCOME_REFUSED, ERR_DENIED);
+	assert_int_equal(res->why_kind, ERR_DENIED);
+	run_give(f, (struct event){.kind = EV_CANCEL});
+	assert_int_equal(res->state, RES_DELETING);
+	assert_int_equal(res->why_kind, ERR_NONE);
+	assert_string_equal(res->why, "");
+	run_close(f);
+}
+
 static void a_deleted_resource_is_gone_when_no_earlier_create_can_make_it_again(void **state)
 {
 	struct fixture *f = run_open(three_workers);
@@ -544,6 +566,7 @@ int main(void)
 		cmocka_unit_test(a_replay_has_the_batch_of_the_call_that_it_repeats),
 		cmocka_unit_test(what_settles_is_gone_after_several_looks_spread_over_its_time),
 		cmocka_unit_test(a_machine_that_is_seen_again_was_never_gone),
+		cmocka_unit_test(a_resource_that_is_deleted_has_no_trouble_of_before),
 		cmocka_unit_test(
 			a_deleted_resource_is_gone_when_no_earlier_create_can_make_it_again),
 	};
