@@ -4,7 +4,6 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -18,8 +17,73 @@
 #define REAP_MS 20
 #define CODE_MAX_BYTES (64 * 1024)
 #define LINE_MAX_BYTES 300
+#define PIPE_BYTES (64 * 1024)
 
-static int read_output(int fd, const struct deadline *d, struct buf *out, struct err *err)
+/* What a program prints as errors: of its last line that is not empty as much as a message can take. */
+struct errors {
+	int fd; /* of a pipe, does not block */
+	char line[LINE_MAX_BYTES], last[LINE_MAX_BYTES];
+	size_t n, nlast;
+};
+
+static void end_line(struct errors *e)
+{
+	struct str text = str_trim((struct str){e->line, e->n});
+
+	if (text.n)
+		memcpy(e->last, text.p, text.n);
+	e->nlast = text.n ? text.n : e->nlast;
+	e->n = 0;
+}
+
+/* A carriage return ends a line, too: what stands before it a terminal would not show any more. */
+static void add_errors(struct errors *e, struct str bytes)
+{
+	for (size_t i = 0; i < bytes.n; i++)
+		if (bytes.p[i] == '\n' || bytes.p[i] == '\r')
+			end_line(e);
+		else if (bytes.p[i] && e->n < sizeof(e->line))
+			e->line[e->n++] = bytes.p[i];
+}
+
+/* One pipe full at most: what the program has started may write for ever. */
+static void read_errors(struct errors *e)
+{
+	char bytes[4096];
+
+	for (size_t i = 0; i < PIPE_BYTES / sizeof(bytes); i++) {
+		ssize_t n = read(e->fd, bytes, sizeof(bytes));
+
+		if (n <= 0)
+			return;
+		add_errors(e, (struct str){bytes, (size_t)n});
+	}
+}
+
+/* Until there is output to read; errors are read meanwhile. */
+static int wait_output(int fd, struct errors *e, const struct deadline *d, struct err *err)
+{
+	for (;;) {
+		struct pollfd p[] = {{.fd = fd, .events = POLLIN},
+				     {.fd = e ? e->fd : -1, .events = POLLIN}};
+
+		if (d->stop && *d->stop)
+			return err_set(err, ERR_CANCELLED, "cancelled");
+		int n = poll(p, 2, deadline_slice_ms(d));
+
+		if (n > 0 && p[0].revents)
+			return 0;
+		if (n < 0 && errno != EINTR)
+			return err_errno(err, errno, "wait for its output");
+		if (n > 0 && e)
+			read_errors(e);
+		if (n >= 0 && deadline_check(d, "it did not end", err) < 0)
+			return -1;
+	}
+}
+
+static int read_output(int fd, struct errors *e, const struct deadline *d, struct buf *out,
+		       struct err *err)
 {
 	for (;;) {
 		char *room = buf_reserve(out, 4096);
@@ -27,7 +91,7 @@ static int read_output(int fd, const struct deadline *d, struct buf *out, struct
 		if (!room)
 			return err_set(err, ERR_CAPACITY, "it prints more than %zu bytes",
 				       out->max);
-		if (deadline_poll(d, fd, POLLIN, "it did not end", err) < 0)
+		if (wait_output(fd, e, d, err) < 0)
 			return -1;
 		ssize_t n = read(fd, room, 4096);
 
@@ -41,7 +105,8 @@ static int read_output(int fd, const struct deadline *d, struct buf *out, struct
 
 /* Waits for the exit of the program; one that has closed its output and goes on is killed at the
  * deadline. */
-static int reap(pid_t pid, const struct deadline *d, bool kill_it, int *ret_status, struct err *err)
+static int reap(pid_t pid, struct errors *e, const struct deadline *d, bool kill_it,
+		int *ret_status, struct err *err)
 {
 	if (kill_it)
 		kill(-pid, SIGKILL);
@@ -57,16 +122,20 @@ static int reap(pid_t pid, const struct deadline *d, bool kill_it, int *ret_stat
 		if (got == 0 && deadline_check(d, "it did not end", err) < 0) {
 			int ignored;
 
-			reap(pid, d, true, &ignored, NULL);
+			reap(pid, NULL, d, true, &ignored, NULL);
 			return -1;
 		}
-		if (got == 0)
+		if (got == 0) {
+			if (e)
+				read_errors(e);
 			poll(NULL, 0, REAP_MS);
+		}
 	}
 }
 
-int child_run(struct child_spec spec, const struct deadline *d, struct buf *out, int *ret_status,
-	      struct err *err)
+/* The output goes to out, and what spec.err says; errors that are kept apart are read from e. */
+static int run(struct child_spec spec, struct errors *e, const struct deadline *d, struct buf *out,
+	       int *ret_status, struct err *err)
 {
 	CLEANUP(close_fdp) int in = -1;
 	int pipes[2];
@@ -83,35 +152,39 @@ int child_run(struct child_spec spec, const struct deadline *d, struct buf *out,
 	close(pipes[1]);
 	if (rc < 0)
 		return -1;
-	rc = read_output(in, d, out, err);
-	return reap(pid, d, rc < 0, ret_status, rc < 0 ? NULL : err) < 0 || rc < 0 ? -1 : 0;
+	rc = read_output(in, e, d, out, err);
+	return reap(pid, e, d, rc < 0, ret_status, rc < 0 ? NULL : err) < 0 || rc < 0 ? -1 : 0;
 }
 
-/* What a program has printed last, "" if nothing. */
-static struct str last_line(int fd, char room[static LINE_MAX_BYTES])
+int child_run(struct child_spec spec, const struct deadline *d, struct buf *out, int *ret_status,
+	      struct err *err)
 {
-	off_t end = lseek(fd, 0, SEEK_END), from = end > LINE_MAX_BYTES ? end - LINE_MAX_BYTES : 0;
-	ssize_t n = end > 0 ? pread(fd, room, LINE_MAX_BYTES, from) : 0;
-
-	return str_last_line((struct str){room, n > 0 ? (size_t)n : 0});
+	return run(spec, NULL, d, out, ret_status, err);
 }
 
 int child_run_helper(struct child_spec spec, const struct deadline *d, struct buf *out,
 		     struct err *err)
 {
-	CLEANUP(close_fdp) int errors = memfd_create("errors", MFD_CLOEXEC);
-	char room[LINE_MAX_BYTES];
-	int status;
+	CLEANUP(close_fdp) int from = -1;
+	CLEANUP(close_fdp) int to = -1; /* open to the end, so that the pipe has none before */
+	int pipes[2], status;
 
-	if (errors < 0)
-		return err_errno(err, errno, "make room for its errors");
+	if (pipe2(pipes, O_CLOEXEC) < 0)
+		return err_errno(err, errno, "make a pipe");
+	from = pipes[0];
+	to = pipes[1];
+	fcntl(from, F_SETFL, O_NONBLOCK);
+	struct errors e = {.fd = from};
+
 	spec.out = CHILD_KEPT;
-	spec.err = errors;
-	if (child_run(spec, d, out, &status, err) < 0)
+	spec.err = to;
+	if (run(spec, &e, d, out, &status, err) < 0)
 		return -1;
 	if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
 		return 0;
-	struct str why = last_line(errors, room);
+	read_errors(&e);
+	end_line(&e);
+	struct str why = {e.last, e.nlast};
 
 	if (!why.n)
 		why = STR("run it to see why");

@@ -15,8 +15,8 @@ struct deadline;
  */
 int child_run(struct child_spec spec, const struct deadline *d, struct buf *out, int *ret_status,
 	      struct err *err);
-/* The same for a program that prints credentials: what it prints as an error goes nowhere.  ERR_DENIED when it ends with
- * another exit code than 0, with the last line of its errors. */
+/* The same for a program that prints credentials.  ERR_DENIED when it ends with another exit code than 0, with the last
+ * line of its errors, which are kept nowhere, however many they are. */
 int child_run_helper(struct child_spec spec, const struct deadline *d, struct buf *out,
 		     struct err *err);
 /* child_run() of argv[0], a path, with the environment of this process and both outputs.  *ret_code: its exit code,

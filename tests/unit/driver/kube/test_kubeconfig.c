@@ -304,6 +304,10 @@ static void a_program_that_fails_or_is_missing_is_named(void **state)
 	write_file("complains",
 		   "#!/bin/sh\nseq 1000 >&2\necho 'the session has expired' >&2\nexit 3\n");
 	write_file("dies", "#!/bin/sh\necho no >&2\nkill -9 $$\n");
+	/* Errors are read while its output is closed, too: nobody is held up by a pipe that is full. */
+	write_file("talks", "#!/bin/sh\nexec >&-\nseq 100000 >&2\necho the reason >/dev/stderr\n"
+			    "printf '\\n \\n' >&2\nexit 3\n");
+	write_file("rambles", "#!/bin/sh\nprintf 'most\\rTHE \\0START %01000d' 0 >&2\nexit 3\n");
 	write_file("mute", "#!/bin/sh\necho '{}'\n");
 	write_file("babbles", "#!/bin/sh\necho no\n");
 	set(1, "KUBECONFIG", write_file("config", WITH_USER("{exec: {command: ./fails}}")));
@@ -313,6 +317,10 @@ static void a_program_that_fails_or_is_missing_is_named(void **state)
 		"'./complains': it ended with exit code 3: the session has expired");
 	write_file("config", WITH_USER("{exec: {command: ./dies}}"));
 	refused(NULL, ERR_DENIED, "'./dies': it ended with signal 9: no");
+	write_file("config", WITH_USER("{exec: {command: ./talks}}"));
+	refused(NULL, ERR_DENIED, "'./talks': it ended with exit code 3: the reason");
+	write_file("config", WITH_USER("{exec: {command: ./rambles}}"));
+	refused(NULL, ERR_DENIED, "'./rambles': it ended with exit code 3: THE START 000");
 	write_file("config", WITH_USER("{exec: {command: ./mute}}"));
 	refused(NULL, ERR_DENIED, "prints no credentials");
 	write_file("config", WITH_USER("{exec: {command: ./babbles}}"));
