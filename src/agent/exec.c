@@ -18,7 +18,8 @@
 #include "link/conn.h"
 #include "sys/loop.h"
 
-#define SETTLE_MS 2000 /* how long output may stay open after the command's exit */
+#define SETTLE_MS 2000		     /* how long output may stay open after the command's exit */
+#define TTY_BYTES ((size_t)16 << 10) /* more than a terminal holds of what was written to it */
 
 struct exec_call {
 	struct list in_agent;
@@ -29,7 +30,7 @@ struct exec_call {
 	bool tty;
 	struct loop_io *io[EXEC_PIPES];
 	struct loop_timer *settle;
-	size_t owed[EXEC_PIPES]; /* of the output, when the command had ended: not read yet */
+	size_t owed[EXEC_PIPES]; /* of the output, at most: the command has left it unread */
 	struct buf input;	 /* not written yet */
 	bool input_ends;
 	uint64_t input_done;  /* bytes written */
@@ -100,11 +101,13 @@ static size_t waiting(const struct exec_call *e, int i)
 	return e->c.fd[i] >= 0 && ioctl(e->c.fd[i], FIONREAD, &n) == 0 ? (size_t)n : 0;
 }
 
-/* What the command itself has written is brought, however late it is taken.  What others write to its pipes is not
- * waited for; a terminal ends for all of them with the command. */
+/* What the command itself has written is brought, however late it is taken.  What others write to its pipes or its
+ * terminal is not waited for. */
 static bool owes_output(const struct exec_call *e)
 {
-	return e->tty ? waiting(e, EXEC_OUT) > 0 : e->owed[EXEC_OUT] > 0 || e->owed[EXEC_ERR] > 0;
+	if (e->tty)
+		return e->owed[EXEC_OUT] > 0 && waiting(e, EXEC_OUT) > 0;
+	return e->owed[EXEC_OUT] > 0 || e->owed[EXEC_ERR] > 0;
 }
 
 static void settled(void *ctx)
@@ -304,7 +307,7 @@ void exec_reaped(struct agent *a, pid_t pid, int wait_status)
 		e->c.pid = 0;
 		e->wait_status = wait_status;
 		for (int i = EXEC_OUT; i <= EXEC_ERR; i++)
-			e->owed[i] = waiting(e, i);
+			e->owed[i] = e->tty ? TTY_BYTES : waiting(e, i);
 		close_pipe(e, EXEC_IN);
 		finish_if_over(e);
 		return;

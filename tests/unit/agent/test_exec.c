@@ -254,6 +254,28 @@ static void output_of_a_terminal_that_is_taken_late_is_whole(void **state)
 	expect_all(f, MESSAGE_EXEC_WINDOW + 10000);
 }
 
+/* Rule: what it has left in the background may fill its terminal for as long as the job runs, however slowly that is
+ * taken. */
+static void a_command_ends_although_its_terminal_is_written_to(void **state)
+{
+	struct fake *f = *state;
+
+	start_job(f);
+	f->hold_exec = true;
+	run(f,
+	    "stty -echo; trap '' HUP; (while :; do echo more; done) & echo $$ > $DIR/pid; read x; "
+	    "exit 3",
+	    ",\"term\":\"vt100\"");
+	pid_t pid = fake_pid_in(f, "pid");
+
+	fake_wait_exec(f, MESSAGE_EXEC_WINDOW);
+	give(f, "go\n");
+	fake_gone(pid);
+	expect_no_end(f);
+	take_output(f, MESSAGE_EXEC_WINDOW);
+	assert_int_equal(fake_int(fake_wait(f, FRAME_EXEC_CLOSE), "code"), 3);
+}
+
 static void a_command_ends_with_the_job(void **state)
 {
 	struct fake *f = *state;
@@ -402,6 +424,7 @@ int main(int argc, char **argv)
 		WITH_FAKE(a_command_waits_for_a_reader_of_its_output),
 		WITH_FAKE(output_that_is_taken_late_is_whole),
 		WITH_FAKE(output_of_a_terminal_that_is_taken_late_is_whole),
+		WITH_FAKE(a_command_ends_although_its_terminal_is_written_to),
 		WITH_FAKE(a_command_ends_with_the_job),
 		WITH_FAKE(a_command_that_nobody_waits_for_is_killed),
 		WITH_FAKE(what_cannot_run_is_said),
