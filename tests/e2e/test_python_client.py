@@ -113,7 +113,7 @@ def test_a_block_that_is_left_cancels_its_run_and_errors_have_kinds(regatta, mas
 
 def test_values_that_are_set_keep_their_type(regatta, master, monkeypatch):
     path = regatta.job('command = ["true"]\nparams = { p = 0 }\n')
-    for value in "5", "0x10", "5 # x", '"5"', "two\nlines", "\U0001f6a3", "[1]", 5, True, 0.5:
+    for value in "5", "0x10", "5 # x", '"5"', "two\nlines", "\U0001f6a3", "\x7f", "[1]", 5, 2**63 - 1, -2**63, True, 0.5:
         run = master.submit(path, set={"params.p": value})
         assert run.params == {"p": value} and type(run.params["p"]) is type(value)
         run.wait(timeout=60)
@@ -121,7 +121,9 @@ def test_values_that_are_set_keep_their_type(regatta, master, monkeypatch):
         master.submit(path, set={"params.p": None})
     assert master.submit(path, set={"params": {"a-b": 1e-05, "c": True}}).params == {"a-b": 1e-05, "c": True}
     assert master.submit(path, set={"env": {"A": 'x "y"'}, "command": ("true", "{}")}).wait(timeout=60).verdict == "succeeded"
-    for value in float("nan"), float("-inf"), object():
+    with pytest.raises(client.Invalid, match="env.*\U0001f6a3"):  # the name, and not that all of it is a string
+        master.submit(path, set={"env": {"\U0001f6a3": "x"}})
+    for value in float("nan"), float("-inf"), object(), 2**63, -2**63 - 1, "\ud800":
         with pytest.raises(client.Invalid, match="params.p"):
             master.submit(path, set={"params.p": value})
     monkeypatch.chdir(regatta.cwd)

@@ -148,18 +148,23 @@ class Master:
 
 
 def _toml(key: str, value: Any) -> str:
-    """A string stays one, whatever it looks like: what JSON writes for it TOML reads, and so it is with numbers."""
+    """A string stays one, whatever it looks like: what JSON writes for it TOML reads, but for DEL, and so it is with
+    numbers of 64 bits.  What TOML does not read would arrive as a string, with its quotes and brackets."""
     if value is None:
         raise Invalid(f"'set': {key} is None: a key of a job always has a value", "invalid")
     if isinstance(value, Mapping):
-        return "{" + ", ".join(f"{json.dumps(str(k))} = {_toml(f'{key}.{k}', v)}" for k, v in value.items()) + "}"
+        return "{" + ", ".join(f"{_toml(key, str(k))} = {_toml(f'{key}.{k}', v)}" for k, v in value.items()) + "}"
     if isinstance(value, (list, tuple)):
         return "[" + ", ".join(_toml(key, v) for v in value) + "]"
     if isinstance(value, float):
         return repr(float(value))
+    if isinstance(value, int) and not -1 << 63 <= value < 1 << 63:
+        raise Invalid(f"'set': {key}: {value} is no whole number of 64 bits", "invalid")
     try:
-        return json.dumps(value, ensure_ascii=False)
-    except TypeError as e:
+        text = json.dumps(value, ensure_ascii=False)
+        text.encode()
+        return text.replace("\x7f", "\\u007f")
+    except (TypeError, UnicodeEncodeError) as e:
         raise Invalid(f"'set': {key}: {e}", "invalid") from e
 
 
