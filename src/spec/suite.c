@@ -84,6 +84,17 @@ const char *suite_secret_word(const struct job *job, struct str key, const struc
 	return env_has_secret(job, value, str_is(last, "env")) ? "has a secret" : NULL;
 }
 
+static bool has_null(const struct doc *d)
+{
+	bool found = d->type == DOC_NULL;
+
+	for (size_t i = 0; d->type == DOC_ARRAY && i < d->array.n; i++)
+		found = found || has_null(d->array.v[i]);
+	for (size_t i = 0; d->type == DOC_TABLE && i < d->table.n; i++)
+		found = found || has_null(d->table.v[i].value);
+	return found;
+}
+
 /* Is it a key of a job file whose value a variant may have?  What `secrets` of the job names is found later. */
 static void check_key(struct suite_check *c, const struct doc_entry *e, const char *where)
 {
@@ -105,6 +116,9 @@ static void check_key(struct suite_check *c, const struct doc_entry *e, const ch
 		problem(c, e->key_pos,
 			"%s: '%.*s' %s, and values of variants are shown: leave it in the job file",
 			where, STR_ARG(e->key), secret);
+	else if (has_null(e->value)) /* nor could it be written as a setting, which is TOML */
+		problem(c, e->value->pos, "%s: '%.*s' has a null: a key of a job has a value",
+			where, STR_ARG(e->key));
 }
 
 static void check_keys(struct suite_check *c, const struct doc *table, const char *where)

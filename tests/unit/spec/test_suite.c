@@ -24,7 +24,8 @@ static struct file load(const char *text)
 	struct doc *doc;
 	struct err err;
 
-	assert_int_equal(toml_parse(str_from(text), f.a, &doc, &err), 0);
+	assert_int_equal((*text == '{' ? json_parse : toml_parse)(str_from(text), f.a, &doc, &err),
+			 0);
 	f.ok = suite_load(doc, plan_job_schema(f.a), f.a, &f.s, &f.ps);
 	return f;
 }
@@ -230,6 +231,9 @@ static void every_problem_has_its_line(void **state)
 	has_problem("[suite]\njob = 'j.toml'\n[[experiments]]\nname = 'a'\n"
 		    "set = {roles = {w = {env = {A_KEY = 'a'}}}}\n",
 		    "'roles' has a secret", 5);
+	has_problem(
+		"{\"suite\":{\"job\":\"j\"},\n\"matrix\":{\"params\":[{\"a\":1},{\"a\":null}]}}",
+		"'params' has a null", 2);
 	has_problem("matrix = 3\n", "must be a table of keys", 1);
 	has_problem("[matrix]\ncount = [1]\n", "needs suite.job", 1);
 	has_problem("name = 'x'\n", "nothing to run", 1);
