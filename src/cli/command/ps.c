@@ -83,8 +83,9 @@ static int get_runs(struct api *api, const struct cli_call *c, const char *query
 {
 	/* JSON has whole run objects, as `regatta status` prints them; the table needs less. */
 	bool full = c->output == OUTPUT_JSON;
-	int64_t limit = call_number(c, "limit", DEFAULT_LIMIT),
-		at_once = full ? FULL_AT_ONCE : AT_ONCE;
+	/* One more than is listed tells whether that is all; a list that is watched does not say it. */
+	int64_t most = call_flag(c, "watch") ? DEFAULT_LIMIT : DEFAULT_LIMIT + 1,
+		limit = call_number(c, "limit", most), at_once = full ? FULL_AT_ONCE : AT_ONCE;
 	int64_t left = limit ? limit : INT64_MAX; /* 0: all of them */
 	const char *before = NULL;
 
@@ -267,9 +268,12 @@ int command_ps(const struct cli_call *c)
 	}
 	if (get_runs(&api, c, query.p, a, runs, &err) < 0)
 		return api_fail(&api, &err);
+	bool more = runs->array.n > DEFAULT_LIMIT && !call_flag(c, "limit");
+
+	runs->array.n = more ? DEFAULT_LIMIT : runs->array.n;
 	int code = print_runs(c, runs);
 
-	if (code == 0 && runs->array.n == DEFAULT_LIMIT && !call_flag(c, "limit"))
+	if (code == 0 && more)
 		cli_say("these are the newest %d; add '--limit 0' for all", DEFAULT_LIMIT);
 	return code;
 }

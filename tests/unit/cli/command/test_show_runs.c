@@ -62,17 +62,39 @@ static void ps_prints_an_array_or_a_table(void **state)
 	REFUSED(state, 8, "not JSON", "ps");
 }
 
-static void ps_gets_whole_runs_in_pages(void **state)
+/* As many runs as the master has, whatever it is asked for. */
+static void put_runs(void **state, int n)
 {
-	struct buf runs;
+	CLEANUP(buf_release) struct buf runs;
 
 	buf_init(&runs, 1 << 16);
-	buf_addz(&runs, "{\"runs\":[");
-	for (int i = 0; i < 200; i++)
-		buf_printf(&runs, "%s{\"id\":\"r-%d\"}", i ? "," : "", i);
+	for (int i = 0; i < n; i++)
+		buf_printf(&runs, "%s{\"id\":\"r-%d\"}", i ? "," : "{\"runs\":[", i);
 	buf_addz(&runs, "]}");
 	home_put(state, "runs.json", runs.p);
-	buf_release(&runs);
+}
+
+static void ps_says_when_it_does_not_list_all(void **state)
+{
+	put_runs(state, 50);
+	struct ran r = DRIVE(state, "ps", "-a");
+	assert_int_equal(r.err.n, 0);
+	ran_release(&r);
+	put_runs(state, 51);
+	r = DRIVE(state, "ps", "-a");
+	assert_string_equal(r.err.p, "regatta: these are the newest 50; add '--limit 0' for all\n");
+	assert_has(&r.out, "r-49");
+	assert_null(strstr(r.out.p, "r-50"));
+	ran_release(&r);
+	r = DRIVE(state, "ps", "-a", "--limit", "51");
+	assert_int_equal(r.err.n, 0);
+	assert_has(&r.out, "r-50");
+	ran_release(&r);
+}
+
+static void ps_gets_whole_runs_in_pages(void **state)
+{
+	put_runs(state, 200);
 	struct ran r = DRIVE(state, "ps", "-a", "--limit", "450", "--output", "json");
 	assert_int_equal(r.code, 0);
 	ran_release(&r);
@@ -251,6 +273,7 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		T(status_shows_the_run_or_the_latest_one),
 		T(ps_prints_an_array_or_a_table),
+		T(ps_says_when_it_does_not_list_all),
 		T(ps_gets_whole_runs_in_pages),
 		T(metrics_are_asked_for_as_the_options_say),
 		T(events_are_printed_in_order),
