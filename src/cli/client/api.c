@@ -506,8 +506,8 @@ static const char *found_context(const struct api *api, const char *word, struct
 	struct context c;
 	size_t n = 0;
 
-	if (context_read(home, word, a, &c, NULL) == 0)
-		return c.run ? word : NULL;
+	if (context_read(home, word, a, &c, NULL) == 0 && c.run)
+		return word;
 	if (context_list(home, a, &names, &n, NULL) < 0)
 		return NULL;
 	for (size_t i = 0; i < n; i++) {

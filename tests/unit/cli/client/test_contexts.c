@@ -510,6 +510,12 @@ static void the_beginning_of_a_name_shows_a_run_that_another_machine_started(voi
 	put_found_context(state, "afar-abcd", pin);
 	EXPECT(state, 0, "", "events", "afar-a");
 	assert_int_equal(home_count(state, "requests.log", "/afar-a/events"), 1);
+	/* A context that somebody has called so is no run. */
+	home_put(state, "mine/contexts/afar.json",
+		 "{\"url\":\"https://127.0.0.1:1\",\"token\":\"" TOKEN "\"}");
+	assert_int_equal(chmod(unit_path(state, "mine/contexts/afar.json"), 0600), 0);
+	EXPECT(state, 0, "", "events", "afar");
+	assert_int_equal(home_count(state, "requests.log", "/afar/events"), 1);
 }
 
 static void why_the_master_of_a_found_run_cannot_be_asked_is_said(void **state)
