@@ -363,9 +363,10 @@ void fake_wait_exec(struct fake *f, size_t bytes)
 {
 	int64_t until = clock_boot_ms() + FAKE_WAIT_MS;
 
-	while (f->exec_out.n < bytes)
+	while (f->exec_out.n + f->exec_err.n < bytes)
 		if (!pump(f, until))
-			fail_msg("the command wrote only %zu of %zu bytes%s", f->exec_out.n, bytes,
+			fail_msg("the command wrote only %zu of %zu bytes%s",
+				 f->exec_out.n + f->exec_err.n, bytes,
 				 f->last[FRAME_EXEC_CLOSE] ? ": it has ended" : "");
 }
 

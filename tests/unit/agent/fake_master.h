@@ -74,7 +74,7 @@ void fake_ack(struct fake *f, enum stream s); /* what is there */
 void fake_send(struct fake *f, enum frame_type type, const char *json);
 /* A frame of the command `channel`. */
 void fake_send_on(struct fake *f, enum frame_type type, uint16_t channel, const char *payload);
-/* Take frames until the command has written so many bytes to standard output. */
+/* Take frames until the command has written so many bytes, to standard output and standard error together. */
 void fake_wait_exec(struct fake *f, size_t bytes);
 /* Take frames until one of this type has come (since the last call for it). */
 const struct doc *fake_wait(struct fake *f, enum frame_type type);

@@ -241,6 +241,27 @@ static void output_that_is_taken_late_is_whole(void **state)
 	expect_all(f, MESSAGE_EXEC_WINDOW + 30000);
 }
 
+static void errors_that_are_taken_late_are_whole(void **state)
+{
+	struct fake *f = *state;
+
+	start_job(f);
+	f->hold_exec = true;
+	run(f,
+	    arena_printf(f->arena,
+			 "exec >&-; head -c %d /dev/zero >&2; read x; head -c 30000 /dev/zero >&2; "
+			 "sleep 600 &",
+			 MESSAGE_EXEC_WINDOW),
+	    "");
+	fake_wait_exec(f, MESSAGE_EXEC_WINDOW);
+	give(f, "go\n");
+	expect_no_end(f);
+	f->hold_exec = false;
+	take_output(f, f->exec_err.n);
+	assert_int_equal(fake_int(fake_wait(f, FRAME_EXEC_CLOSE), "code"), 0);
+	assert_int_equal(f->exec_err.n, MESSAGE_EXEC_WINDOW + 30000);
+}
+
 /* Of a terminal the kernel says only how much of its output comes with the next read, and keeps at most 12 KiB. */
 static void output_of_a_terminal_that_is_taken_late_is_whole(void **state)
 {
@@ -423,6 +444,7 @@ int main(int argc, char **argv)
 		WITH_FAKE(a_terminal_has_the_size_it_is_given),
 		WITH_FAKE(a_command_waits_for_a_reader_of_its_output),
 		WITH_FAKE(output_that_is_taken_late_is_whole),
+		WITH_FAKE(errors_that_are_taken_late_are_whole),
 		WITH_FAKE(output_of_a_terminal_that_is_taken_late_is_whole),
 		WITH_FAKE(a_command_ends_although_its_terminal_is_written_to),
 		WITH_FAKE(a_command_ends_with_the_job),
