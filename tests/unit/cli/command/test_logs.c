@@ -303,6 +303,11 @@ static void logs_that_are_not_here_yet_are_said_with_what_to_do(void **state)
 		assert_string_equal(r.err.p, cases[i].says);
 		ran_release(&r);
 		REFUSED(state, cases[i].code, cases[i].says, "logs", "job", "worker-0");
+		/* Its nodes do not come any more: nothing is waited for. */
+		r = DRIVE(state, "logs", "job", "-f");
+		assert_int_equal(r.code, 0);
+		assert_string_equal(r.err.p, cases[i].says);
+		ran_release(&r);
 	}
 }
 
