@@ -33,7 +33,7 @@ static void a_command_starts_a_master_in_the_background(void **state)
 	assert_int_equal(r.code, 0);
 	ran_release(&r);
 	assert_int_equal(
-		home_count(state, "requests.log", "GET /api/v1/runs?state=active&limit=50&full=0 "),
+		home_count(state, "requests.log", "GET /api/v1/runs?state=active&limit=51&full=0 "),
 		1);
 	assert_int_equal(
 		home_count(state, "requests.log", "GET /api/v1/runs?state=all&limit=3&full=0 "), 1);
