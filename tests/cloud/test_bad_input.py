@@ -126,7 +126,7 @@ def test_credentials_of_another_account_delete_nothing_and_prove_nothing(cloud, 
     user("kill", run)
     why = wait_for(lambda: [one["why"] for one in user.status(run)["waiting"] if "account" in one["why"]], 60, "deletes that wait")[0]
     assert "these credentials are of account 210987654321, the run belongs to 123456789012" in why
-    assert len([one for one in cloud.launched().values() if one["state"] == "running"]) == 3
+    assert [one["state"] for one in cloud.launched().values()] == ["running"] * 3
     crash(user)
     caller.account = "123456789012"
     if IS_WHOLE:  # a master that was started again waits a minute before it believes that something is gone

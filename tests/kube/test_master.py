@@ -84,8 +84,11 @@ def test_a_client_that_is_killed_comes_back_for_the_results(user, namespace):
     assert json.loads((user.directory / "home/contexts" / f"{run}.json").read_text())["url"].startswith(f"kube://{namespace.name}/")
     kill_master(user)
     assert kill_master_there(namespace, run)  # it is started again in its pod, and goes on
-    namespace.kubectl("exec", next(p["metadata"]["name"] for p in namespace.pods(f"regatta/run={run},regatta/role=worker")), "--",
-                      "touch", "/tmp/go")
+
+    def lets_it_end():  # running is said here once the run is handed over
+        there = [p["metadata"]["name"] for p in namespace.pods(f"regatta/run={run},regatta/role=worker")]
+        return there and namespace.kubectl("exec", there[0], "--", "sh", "-c", "touch /tmp/go && echo done", check=False) == "done\n"
+    wait_for(lets_it_end, "its container", 90)
     wait_for(lambda: has_ended_there(namespace, run), "the end of the job without a client", 90)
     ended = user.ends(run)
     assert ended["verdict"] == "succeeded", ended["cause"]
