@@ -126,6 +126,7 @@ def test_credentials_of_another_account_delete_nothing_and_prove_nothing(cloud, 
     user("kill", run)
     why = wait_for(lambda: [one["why"] for one in user.status(run)["waiting"] if "account" in one["why"]], 60, "deletes that wait")[0]
     assert "these credentials are of account 210987654321, the run belongs to 123456789012" in why
+    cloud.settle()
     assert [one["state"] for one in cloud.launched().values()] == ["running"] * 3
     crash(user)
     caller.account = "123456789012"
