@@ -102,6 +102,16 @@ struct str arena_str(struct arena *a, struct str s)
 	return (struct str){arena_strndup(a, s.p, s.n), s.n};
 }
 
+struct str arena_line(struct arena *a, struct str s)
+{
+	char *copy = arena_strndup(a, s.p, s.n);
+
+	for (size_t i = 0; i < s.n; i++)
+		if (copy[i] == '\n')
+			copy[i] = ' ';
+	return (struct str){copy, s.n};
+}
+
 char *arena_printf(struct arena *a, const char *fmt, ...)
 {
 	char small[256];

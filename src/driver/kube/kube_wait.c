@@ -25,11 +25,8 @@ static void add_log(struct kube_work *w, const char *pod, struct err *why)
 	buf_init(&log, LOG_MAX);
 	if (kube_text(w->k, path, "read a log", &w->d, &log, &ignored) < 0)
 		return;
-	struct str text = str_trim(buf_str(&log));
+	struct str text = arena_line(w->a, str_trim(buf_str(&log)));
 
-	for (size_t i = 0; i < log.n; i++)
-		if (log.p[i] == '\n')
-			log.p[i] = ' ';
 	if (text.n > 0)
 		err_set(why, why->kind, "%.140s; its log: %.*s", why->msg, STR_ARG(text));
 }

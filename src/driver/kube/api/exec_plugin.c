@@ -74,18 +74,6 @@ static const char **arguments(const struct doc *exec, const char *command, struc
 	return argv;
 }
 
-/* How to install it, in one line. */
-static const char *hint_of(const struct doc *exec, struct arena *a)
-{
-	struct str hint = str_trim(doc_str(exec, "installHint", STR("")));
-	char *line = arena_strndup(a, hint.p, hint.n);
-
-	for (char *p = line; *p; p++)
-		if (*p == '\n')
-			*p = ' ';
-	return line;
-}
-
 static int run(const struct kubeconfig_input *in, const struct doc *exec, const char *dir,
 	       struct arena *a, struct buf *out, const char **ret_file, struct err *err)
 {
@@ -97,9 +85,10 @@ static int run(const struct kubeconfig_input *in, const struct doc *exec, const 
 		return err_set(err, ERR_INVALID, "exec: it has no command");
 	if (child_find_command(command, path ? path : "/usr/local/bin:/usr/bin:/bin", dir, &file,
 			       err) < 0) {
-		const char *hint = hint_of(exec, a);
+		struct str hint = arena_line(a, str_trim(doc_str(exec, "installHint", STR(""))));
 
-		return err_set(err, ERR_INVALID, "exec: %s%s%s", err->msg, *hint ? ": " : "", hint);
+		return err_set(err, ERR_INVALID, "exec: %s%s%.*s", err->msg, hint.n ? ": " : "",
+			       STR_ARG(hint));
 	}
 	const struct child_spec spec = {.file = file,
 					.argv = arguments(exec, command, a),

@@ -57,16 +57,6 @@ static struct str who_may_not(struct str message, const char **ret_before)
 	return rest.p && str_starts(rest, STR("User \"")) ? rest : message;
 }
 
-static struct str one_line(struct str text, struct arena *a)
-{
-	char *line = arena_strndup(a, text.p, text.n);
-
-	for (size_t i = 0; i < text.n; i++)
-		if (line[i] == '\n')
-			line[i] = ' ';
-	return (struct str){line, text.n};
-}
-
 int status_error(int status, struct str body, const char *what, struct err *err)
 {
 	CLEANUP(arena_freep) struct arena *a = arena_new();
@@ -89,7 +79,7 @@ int status_error(int status, struct str body, const char *what, struct err *err)
 
 	if (status == 403)
 		message = who_may_not(message, &before);
-	message = one_line(message, a);
+	message = arena_line(a, message);
 	return err_set(err, kind, "%s: %s%.*s", what, before, STR_ARG(message));
 }
 
